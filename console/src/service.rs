@@ -12,10 +12,13 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue, Request, Response, header};
 use http_body_util::{BodyExt, Limited};
 use openapi_core::access::Actor;
-use openapi_core::api::{ApiBody, HttpBody, Outcome, ResponseSummary, Route, Router, Settings, encode};
+use openapi_core::api::{
+    ApiBody, HttpBody, Outcome, ReceiptTimeout, ResponseSummary, Route, Router, Settings, encode,
+};
 use openapi_core::audit::Origin;
 use openapi_core::json::{Json, Object, parse};
 use openapi_core::operation::Method;
+use openapi_core::ports::timeout;
 use openapi_core::reply::{ApiError, ErrorCode};
 use openapi_core::storage::RecordKind;
 use openapi_core::validation::{Location, ValidationError, ValidationIssue, Violations};
@@ -37,6 +40,9 @@ use crate::state::{Inner, Shared};
 
 /// The largest JSON body: 1 MiB.
 const MAX_JSON: usize = 1024 * 1024;
+/// What anybody may send without a session: 16 KiB within 10 s. Every connection holds what it has sent so far.
+const MAX_PUBLIC: usize = 16 * 1024;
+const PUBLIC_MILLIS: u64 = 10_000;
 /// The largest file: 25 MiB.
 const MAX_CONTENT: usize = 25 * 1024 * 1024;
 /// The records that one run of the maintenance removes of each kind.
@@ -198,7 +204,19 @@ impl Served {
         }
         let members = (entry.members)();
         let takes_content = members.iter().any(|(position, ..)| *position == Position::Content);
-        let sending = receive(parts, body, takes_content).await?;
+        let most = match (entry.metadata.access, takes_content) {
+            (Access::Public, _) => MAX_PUBLIC,
+            (_, true) => MAX_CONTENT,
+            (_, false) => MAX_JSON,
+        };
+        let receiving = receive(parts, body, takes_content, most);
+        let sending = match entry.metadata.access {
+            Access::Public => {
+                let timer = &*inner.platform().ports().timer;
+                timeout(timer, PUBLIC_MILLIS, receiving).await.unwrap_or_else(|| Err(too_slow()))?
+            }
+            _ => receiving.await?,
+        };
         let actor = operator.actor();
         let signed_in = signed_in.as_ref();
         let cx = Context { console: inner, operator: &operator, signed_in, actor: &actor, reach, call };
@@ -385,11 +403,15 @@ fn query(parts: &Parts) -> Result<Vec<(String, String)>, ApiError> {
 }
 
 /// Reads a body up to its limit, if it has the type that the operation takes.
-async fn receive(parts: &Parts, body: impl HttpBody, takes_content: bool) -> Result<Sending, ApiError> {
+async fn receive(
+    parts: &Parts,
+    body: impl HttpBody,
+    takes_content: bool,
+    most: usize,
+) -> Result<Sending, ApiError> {
     if parts.method == http::Method::GET || body.is_end_stream() {
         return Ok(Sending { bytes: Bytes::new() });
     }
-    let most = if takes_content { MAX_CONTENT } else { MAX_JSON };
     let media_type = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let media_type = media_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
     let expected = if takes_content { "application/octet-stream" } else { "application/json" };
@@ -405,11 +427,16 @@ async fn receive(parts: &Parts, body: impl HttpBody, takes_content: bool) -> Res
             let error = ApiError::new(ErrorCode::PayloadTooLarge, format!("The body exceeds {most} bytes"));
             Err(error.with_detail("limit", limit))
         }
+        Err(error) if error.is::<ReceiptTimeout>() => Err(too_slow()),
         Err(error) => {
             tracing::debug!(%error, "the body of a request did not arrive");
             Err(ApiError::new(ErrorCode::BadRequest, "The body did not arrive whole"))
         }
     }
+}
+
+fn too_slow() -> ApiError {
+    ApiError::new(ErrorCode::RequestTimeout, "The request body was not received in time")
 }
 
 fn read_object(bytes: &[u8]) -> Result<Object, ApiError> {

@@ -1,5 +1,6 @@
 //! A conversation between a visitor and an agent, and its messages.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -509,6 +510,9 @@ pub struct FollowUp {
     pub suggestions: Vec<String>,
     /// Whether it offers the lead form.
     pub form: bool,
+    /// What the form shows filled in, by field: what the visitor said in the conversation.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub collected: BTreeMap<String, String>,
     /// The person who takes over.
     pub handoff: Option<Handoff>,
 }

@@ -59,6 +59,8 @@ pub struct ChatTurn {
     pub found: Retrieved,
     /// Whether the agent has a lead form that this visitor has not filled.
     pub can_offer_form: bool,
+    /// The names of that form's fields, such as `primaryEmail` or `customFields.order`.
+    pub form_fields: Vec<String>,
     /// The rest of the agent's budget for models.
     pub budget: TokenBudget,
     /// The time at which the turn begins.
@@ -172,6 +174,14 @@ pub enum ChatEvent {
     Replace(String),
     /// Questions that the visitor may ask next, at most 6.
     Suggestions(Vec<String>),
+    /// A value for a field of the lead form, as the visitor said it in the conversation. The form that the reply offers
+    /// shows it if the contact schema accepts it; nothing is stored before the visitor sends the form.
+    Collected {
+        /// The field's name, as in [`LeadSettings::fields`](crate::LeadSettings::fields).
+        field: String,
+        /// The value.
+        value: String,
+    },
     /// The widget offers the lead form.
     Form,
     /// A person takes over.

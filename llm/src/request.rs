@@ -79,16 +79,18 @@ pub struct Tool {
     pub name: &'static str,
     /// When the model should call it.
     pub description: &'static str,
-    /// Its parameter; [`None`] for a tool without parameters.
-    pub parameter: Option<Parameter>,
+    /// Its parameters, all of them required.
+    pub parameters: &'static [Parameter],
 }
 
 impl Tool {
     fn to_json(self) -> Value {
         let mut parameters = json!({ "type": "object", "properties": {}, "additionalProperties": false });
-        if let Some(Parameter { name, description }) = self.parameter {
+        for Parameter { name, description } in self.parameters {
             parameters["properties"][name] = json!({ "type": "string", "description": description });
-            parameters["required"] = json!([name]);
+        }
+        if !self.parameters.is_empty() {
+            parameters["required"] = self.parameters.iter().map(|parameter| parameter.name).collect();
         }
         let function =
             json!({ "name": self.name, "description": self.description, "parameters": parameters });
@@ -284,7 +286,7 @@ impl Dialect {
 mod tests {
     use super::*;
 
-    const TOOL: Tool = Tool { name: "offer_lead_form", description: "Shows a form.", parameter: None };
+    const TOOL: Tool = Tool { name: "offer_lead_form", description: "Shows a form.", parameters: &[] };
 
     fn request<'a>(tools: &'a [Tool], format: Option<JsonFormat<'a>>) -> Request<'a> {
         let message = |role| Message::new(role, "a");

@@ -67,6 +67,7 @@
 //! #   turn: String::new(),
 //! #   visitor: ChatVisitor { locale: "en".to_owned(), ..ChatVisitor::default() },
 //! #   can_offer_form: true,
+//! #   form_fields: vec!["primaryEmail".to_owned()],
 //! #   budget: Default::default(),
 //! #   now,
 //! #   deadline: Timestamp::from_millis(now.millis() + 90_000),

@@ -94,6 +94,14 @@ fn faults(turn: &ChatTurn, events: &[ChatEvent]) -> Vec<String> {
             ChatEvent::Suggestions(items) if items.len() > MAX_SUGGESTIONS => {
                 faults.push(format!("{} suggestions", items.len()));
             }
+            ChatEvent::Collected { field, value } => {
+                if !turn.can_offer_form || !turn.form_fields.contains(field) {
+                    faults.push(format!("a value of {field}, which no form asks for"));
+                }
+                if value.trim().is_empty() {
+                    faults.push(format!("no value of {field}"));
+                }
+            }
             ChatEvent::Form if !turn.can_offer_form => {
                 faults.push("a form where none can be offered".to_owned());
             }
@@ -155,6 +163,7 @@ fn turns(settings: &ChatSettings, now: Timestamp) -> Vec<(&'static str, ChatTurn
             ..Retrieved::default()
         },
         can_offer_form: true,
+        form_fields: vec!["primaryEmail".to_owned()],
         budget: Default::default(),
         now,
         deadline: Timestamp::from_millis(now.millis() + 90_000),

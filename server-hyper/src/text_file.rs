@@ -12,7 +12,11 @@ pub fn read(path: impl AsRef<Path>) -> io::Result<String> {
     decode(std::fs::read(path)?)
 }
 
-fn decode(bytes: Vec<u8>) -> io::Result<String> {
+/// Reads the content of a file as text.
+///
+/// # Errors
+/// It is not text in one of these encodings.
+pub fn decode(bytes: Vec<u8>) -> io::Result<String> {
     let invalid = |message| io::Error::new(io::ErrorKind::InvalidData, message);
     let utf_16 = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
         let units = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));

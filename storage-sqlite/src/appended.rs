@@ -18,19 +18,27 @@ thread_local! {
 /// What a transaction has appended.
 #[derive(Default)]
 pub(crate) struct Appended {
-    /// The numbers of the agents.
-    agents: Vec<i64>,
+    /// The numbers of the agents, each with that of its newest event.
+    agents: Vec<(i64, u64)>,
     kinds: Vec<EventType>,
 }
 
-/// The transaction of this thread has appended to the log of an agent.
-pub(crate) fn note(agent: i64, kinds: impl Iterator<Item = EventType>) {
+/// The transaction of this thread has appended to the log of an agent, up to this number.
+pub(crate) fn note(agent: i64, newest: u64, kinds: impl Iterator<Item = EventType>) {
     APPENDED.with_borrow_mut(|appended| {
         appended.kinds.extend(kinds);
-        if !appended.agents.contains(&agent) {
-            appended.agents.push(agent);
+        match appended.agents.iter_mut().find(|(known, _)| *known == agent) {
+            Some((_, head)) => *head = newest,
+            None => appended.agents.push((agent, newest)),
         }
     });
+}
+
+/// The number of the newest event of an agent, if the transaction of this thread has appended to its log.
+pub(crate) fn newest(agent: i64) -> Option<u64> {
+    APPENDED.with_borrow(|appended| {
+        appended.agents.iter().find(|(known, _)| *known == agent).map(|(_, newest)| *newest)
+    })
 }
 
 /// What this thread has appended since the last call.
@@ -45,7 +53,7 @@ pub(crate) fn notify(db: &Connection, notifier: &ChangeNotifier, appended: Appen
     if agents.is_empty() || !notifier.is_listened_to() {
         return Ok(());
     }
-    for agent in &agents {
+    for (agent, _) in &agents {
         let id: Option<AgentId> =
             rows::first(db, "SELECT id FROM agent WHERE n = ?1", [agent], |r| r.text())?;
         id.iter().for_each(|id| notifier.notify(id));

@@ -7,6 +7,8 @@ export interface Field {
   type: string;
   required: boolean;
   options: (string | { value: string; label: string })[] | null;
+  /** What the visitor has said of it. */
+  value?: string | number | boolean;
 }
 export interface FormDefinition {
   fields: Field[];

@@ -1,9 +1,10 @@
-//! How often somebody may try: fixed windows in bounded memory.
+//! How often somebody may try: windows in bounded memory.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::IpAddr;
 
+use openapi_core::limits::{NetworkWindows, Window};
 use openapi_core::reply::{ApiError, ErrorCode};
 use openapi_core::values::Timestamp;
 use parking_lot::Mutex;
@@ -48,15 +49,6 @@ impl<K: Eq + Hash> Windows<K> {
 
     /// Counts one, or tells in how many seconds there is room again.
     pub(crate) fn take(&self, key: K, now: Timestamp) -> Result<(), u64> {
-        self.count(key, now, 1)
-    }
-
-    /// Whether there is room, without counting.
-    pub(crate) fn check(&self, key: K, now: Timestamp) -> Result<(), u64> {
-        self.count(key, now, 0)
-    }
-
-    fn count(&self, key: K, now: Timestamp, more: u32) -> Result<(), u64> {
         let Rate { most, millis } = self.rate;
         let is_over = |counter: &Counter| !(0..millis).contains(&now.millis_since(counter.since));
         let mut counters = self.counters.lock();
@@ -80,8 +72,29 @@ impl<K: Eq + Hash> Windows<K> {
             let rest = millis - now.millis_since(counter.since);
             return Err(u64::try_from(rest).unwrap_or(0).div_ceil(1_000).max(1));
         }
-        counter.count += more;
+        counter.count += 1;
         Ok(())
+    }
+}
+
+/// A limit of addresses. As in the API an address counts with the networks around it, with growing limits, and nobody
+/// with many addresses frees a full counter or fills that of others.
+#[derive(Debug)]
+pub(crate) struct AddressWindows(NetworkWindows<()>);
+
+impl AddressWindows {
+    fn new(limit: u32, millis: i64) -> Self {
+        AddressWindows(NetworkWindows::new([((), vec![Window { name: "window", millis, limit }])]))
+    }
+
+    /// Counts one, or tells in how many seconds there is room again.
+    pub(crate) fn take(&self, address: IpAddr, now: Timestamp) -> Result<(), u64> {
+        self.0.admit(address, (), now).map(drop).map_err(|full| full.wait)
+    }
+
+    /// Whether there is room, without counting.
+    pub(crate) fn check(&self, address: IpAddr, now: Timestamp) -> Result<(), u64> {
+        self.0.peek(address, (), now).map(drop).map_err(|full| full.wait)
     }
 }
 
@@ -91,13 +104,13 @@ const MINUTE: i64 = 60_000;
 #[derive(Debug)]
 pub(crate) struct Limits {
     /// Requests of an address.
-    pub(crate) addresses: Windows<IpAddr>,
+    pub(crate) addresses: AddressWindows,
     /// Requests of an operator's session.
     pub(crate) sessions: Windows<Vec<u8>>,
     /// Failed authentications of an address, passkeys, links and sessions included.
-    pub(crate) failures: Windows<IpAddr>,
+    pub(crate) failures: AddressWindows,
     /// Passwords that an address tries.
-    pub(crate) passwords: Windows<IpAddr>,
+    pub(crate) passwords: AddressWindows,
     /// Passwords that are tried for an account, by browsers that it does not know or by one that it knows.
     pub(crate) accounts: Windows<[u8; 32]>,
     /// Codes that are tried after a password, by the challenge.
@@ -107,10 +120,10 @@ pub(crate) struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Limits {
-            addresses: Windows::new(1_200, MINUTE),
+            addresses: AddressWindows::new(1_200, MINUTE),
             sessions: Windows::new(600, MINUTE),
-            failures: Windows::new(20, MINUTE),
-            passwords: Windows::new(10, 10 * MINUTE),
+            failures: AddressWindows::new(20, MINUTE),
+            passwords: AddressWindows::new(10, 10 * MINUTE),
             accounts: Windows::new(10, 60 * MINUTE),
             codes: Windows::new(5, super::challenge::CHALLENGE_MILLIS),
         }
@@ -124,20 +137,29 @@ pub(crate) fn too_many(what: &'static str, seconds: u64) -> ApiError {
         .with_retry_after(seconds)
 }
 
-/// The network that an address counts for: IPv6 by /64, as a household has one.
+/// The address that counts: one for all callers where a host application gives none.
 pub(crate) fn network(address: Option<IpAddr>) -> IpAddr {
-    match address.map(|address| address.to_canonical()) {
-        Some(IpAddr::V6(address)) => {
-            IpAddr::V6(std::net::Ipv6Addr::from(u128::from(address) & !u128::from(u64::MAX)))
-        }
-        Some(address) => address,
-        None => IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED),
-    }
+    address.unwrap_or(IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_network_of_many_addresses_takes_nothing_from_others() {
+        let limits = Limits::default();
+        let now = Timestamp::from_millis(0);
+        let of_site = |subnet: u32| {
+            IpAddr::from((0x2001_0db8_0001_u128 << 80 | u128::from(subnet) << 64).to_be_bytes())
+        };
+        let admitted =
+            (0..65_536).filter(|subnet| limits.failures.take(of_site(*subnet), now).is_ok()).count();
+        assert!(admitted <= 20 * 8, "{admitted} failures of one /48");
+        let others = ["198.51.100.7", "2001:db8:2::1"].map(|text| text.parse().unwrap());
+        assert!(others.into_iter().all(|other| limits.failures.check(other, now).is_ok()));
+        assert_eq!(limits.failures.check(of_site(0), now), Err(60));
+    }
 
     #[test]
     fn a_window_admits_so_many_and_memory_is_bounded() {

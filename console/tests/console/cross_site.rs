@@ -1,8 +1,15 @@
 //! Requests that other sites make a browser send.
 
+use std::convert::Infallible;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use http::Request;
+use http_body::Frame;
 use serde_json::{Value, json};
 
-use super::support::{HOST, World};
+use super::support::{Browser, HOST, World};
 
 /// A header and its value; none to leave it out.
 type Change = (&'static str, Option<&'static str>);
@@ -76,4 +83,45 @@ fn answers_are_not_stored_and_not_readable_elsewhere() {
     let mut request = browser.request("GET", "/agents", &Value::Null);
     request.headers_mut().insert("authorization", "Bearer svck_x".parse().unwrap());
     assert_eq!(world.send(request).status, 401);
+}
+
+/// What anybody may send is small and short, so that connections without a session hold little memory.
+#[test]
+fn bodies_of_nobody_are_small_and_do_not_wait() {
+    let world = World::with_accounts();
+    let browser = Browser::default();
+    let body = |size: usize| json!({ "email": "a".repeat(size), "password": "x" });
+    let long = world.send(browser.request("POST", "/sign-in/password", &body(16 * 1024)));
+    assert_eq!((long.status, long.code()), (413, "PAYLOAD_TOO_LARGE"));
+    assert_eq!(long.body["details"]["limit"], 16 * 1024, "{}", long.text);
+    assert_ne!(world.send(browser.request("POST", "/sign-in/password", &body(15 * 1024))).status, 413);
+    // A session may send more.
+    let owner = world.owner();
+    assert_ne!(world.send(owner.request("POST", "/agents", &body(100 * 1024))).status, 413);
+
+    let (parts, _) = browser.request("POST", "/sign-in/password", &body(1)).into_parts();
+    let unfinished = Request::from_parts(parts, Unfinished);
+    let mut answering = pin!(world.console.handle(unfinished));
+    let cx = &mut Context::from_waker(Waker::noop());
+    assert!(answering.as_mut().poll(cx).is_pending());
+    world.clock.advance_millis(9_999);
+    assert!(answering.as_mut().poll(cx).is_pending());
+    world.clock.advance_millis(1);
+    let Poll::Ready(response) = answering.as_mut().poll(cx) else { panic!("the request still waits") };
+    assert_eq!(response.status(), 408);
+}
+
+/// A body of which nothing more arrives.
+struct Unfinished;
+
+impl http_body::Body for Unfinished {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Pending
+    }
 }

@@ -69,6 +69,47 @@ fn the_first_message_takes_one_request_and_one_stream() {
 }
 
 #[test]
+fn a_form_shows_what_the_visitor_said_where_the_schema_accepts_it() {
+    let world = world();
+    let collected = |field: &str, value: &str| {
+        Act::Say(ChatEvent::Collected { field: field.to_owned(), value: value.to_owned() })
+    };
+    world.script.will([
+        delta("Please check it."),
+        collected("primaryEmail", "not an address"),
+        collected("primaryEmail", " zoe@example.com\u{202e} "),
+        collected("firstName", &"x".repeat(101)),
+        collected("dob", "1990-02-03"),
+        Act::Say(ChatEvent::Form),
+        done(),
+    ]);
+    let answered = world.turn(1, "Write to zoe@example.com", None);
+    let form = answered.event("form");
+    let values = |form: &serde_json::Value| -> Vec<serde_json::Value> {
+        form["fields"].as_array().expect("fields").iter().map(|field| field["value"].clone()).collect()
+    };
+    assert_eq!(values(&form)[0], "zoe@example.com");
+    assert!(values(&form)[1..].iter().all(serde_json::Value::is_null), "{form}");
+    assert_eq!(world.conversation(&answered).lead, None, "nothing is stored before the visitor sends it");
+    // A page that is loaded again gets the same form.
+    let sync = world.post("/sync", &json!({ "token": answered.token(), "after": 0, "open": true })).json();
+    assert_eq!(sync["data"]["form"], form);
+    // A value that the schema refuses is not shown, and a reply without a form has none.
+    world.script.will([
+        delta("And now?"),
+        collected("primaryEmail", "zoe at example"),
+        Act::Say(ChatEvent::Form),
+        done(),
+    ]);
+    let next = world.turn(2, "Or not", Some(&answered.token()));
+    assert!(values(&next.event("form")).iter().all(serde_json::Value::is_null));
+    world.script.will([delta("Well."), collected("primaryEmail", "zoe@example.com"), done()]);
+    let last = world.turn(3, "Well", Some(&answered.token()));
+    assert!(!last.names().contains(&"form".to_owned()));
+    assert!(world.messages(&last).last().expect("a message").after.collected.is_empty());
+}
+
+#[test]
 fn a_token_continues_its_conversation_with_its_history() {
     let world = world();
     let first = world.turn(1, "One", None);

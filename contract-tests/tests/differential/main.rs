@@ -210,7 +210,10 @@ fn shrink(
 
 type Statuses = BTreeMap<(&'static str, u16), u32>;
 
-/// Compares this many requests; returns their outcomes.
+/// How many requests a long run compares between two lines of progress.
+const PROGRESS: usize = 10_000;
+
+/// Compares this many requests; returns their outcomes. A long run prints its progress.
 fn compare(open: &dyn Fn() -> Store, next: Next, requests: usize, shrinks: bool) -> Result<Outcomes, String> {
     let mut outcomes = Outcomes::default();
     let mut sent = 0;
@@ -228,9 +231,13 @@ fn compare(open: &dyn Fn() -> Store, next: Next, requests: usize, shrinks: bool)
             let (steps, failure) = shrink(open, next, steps, failure);
             return Err(format!("history {number}, cut down to {} steps {steps:?}:\n{failure}", steps.len()));
         }
+        let before = sent;
         for (status, count) in both.outcomes.statuses {
             sent += count as usize;
             *outcomes.statuses.entry(status).or_default() += count;
+        }
+        if sent / PROGRESS > before / PROGRESS {
+            println!("{sent} of {requests} requests in {} histories, no difference", number + 1);
         }
         outcomes.operations.extend(both.outcomes.operations);
     }

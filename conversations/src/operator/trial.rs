@@ -71,6 +71,7 @@ impl Conversations {
             visitor: ChatVisitor { locale: question.locale.clone(), ..ChatVisitor::default() },
             found,
             can_offer_form: !settings.lead.fields.is_empty(),
+            form_fields: settings.lead.fields.clone(),
             budget: TokenBudget::default(),
             now,
             deadline: now.plus_millis(i64::try_from(REPLY_MILLIS).unwrap_or(i64::MAX)),

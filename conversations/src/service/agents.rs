@@ -1,5 +1,6 @@
 //! Agents as the widget sees them: their settings, cached for some seconds, and their published configuration.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use http::{HeaderValue, header};
@@ -58,12 +59,17 @@ impl Agents {
     }
 
     /// The lead form of an agent; none if it asks for no fields.
-    pub(super) async fn lead_form(&self, view: &AgentView) -> Result<Option<LeadForm>, ApiError> {
+    pub(super) async fn lead_form(
+        &self,
+        view: &AgentView,
+        collected: &BTreeMap<String, String>,
+    ) -> Result<Option<LeadForm>, ApiError> {
         if view.settings.lead.fields.is_empty() {
             return Ok(None);
         }
         let schema = self.platform().schema(&view.agent.id, false).await?;
-        Ok(LeadForm::of(&view.settings.lead, schema.schema()))
+        let form = LeadForm::of(&view.settings.lead, schema.schema());
+        Ok(form.map(|form| form.filled(collected, &schema, &view.agent.id, self.platform().now())))
     }
 
     /// `GET /config`.

@@ -80,10 +80,10 @@ impl Visitors {
         if unread > 0 && view.settings.email_replies {
             self.conversations.note_visitor(&view.agent.id, conversation.id).await?;
         }
-        let offers_form = messages.last().is_some_and(|last| last.after.form);
-        let form = match offers_form && view.can_offer_form(&conversation) {
-            true => self.agents.lead_form(&view).await?,
-            false => None,
+        let offered = messages.last().map(|last| &last.after).filter(|after| after.form);
+        let form = match offered.filter(|_| view.can_offer_form(&conversation)) {
+            Some(after) => self.agents.lead_form(&view, &after.collected).await?,
+            None => None,
         };
         let state = State {
             messages: messages.iter().map(MessageView::of).collect(),

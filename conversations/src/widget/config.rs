@@ -1,10 +1,13 @@
 //! The widget's configuration: the public part of an agent's settings.
 
-use openapi_core::json::Object;
-use openapi_core::schema::{ContactSchema, FieldOption, FieldType};
-use openapi_core::values::AgentId;
+use std::collections::BTreeMap;
+
+use openapi_core::json::{Json, Object, parse};
+use openapi_core::schema::{CompiledSchema, ContactSchema, FieldOption, FieldType, Identity};
+use openapi_core::values::{AgentId, PlatformId, Timestamp};
 use serde::Serialize;
 
+use super::request::turns_text;
 use crate::{AgentSettings, ConsentSettings, LeadSettings, Teaser};
 
 /// The most characters of a message.
@@ -64,6 +67,40 @@ pub(crate) struct LeadField {
     kind: FieldType,
     required: bool,
     options: Option<Vec<FieldOption>>,
+    /// What the visitor said of it in the conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<Json>,
+}
+
+impl LeadField {
+    /// A text as a value of the field, if its contact schema accepts it.
+    fn value_of(&self, text: &str, schema: &CompiledSchema, agent: &AgentId, now: Timestamp) -> Option<Json> {
+        let text: String = text.chars().filter(|letter| !turns_text(*letter)).collect();
+        let value = match self.kind {
+            FieldType::Number => {
+                parse(text.trim().as_bytes()).ok().filter(|value| matches!(value, Json::Number(_)))?
+            }
+            FieldType::Boolean => Json::Bool(text.trim().parse().ok()?),
+            _ => Json::from(text.trim()),
+        };
+        let mut fields = Object::new();
+        match self.name.strip_prefix("customFields.") {
+            Some(name) => {
+                let mut custom = Object::new();
+                custom.insert(name, value.clone());
+                fields.insert("customFields", Json::Object(custom));
+            }
+            None => {
+                fields.insert(self.name.as_str(), value.clone());
+            }
+        }
+        // No contact is made, so the id is none.
+        let identity = Identity { id: PlatformId::from_bytes([0; 12]).into(), agent_id: agent.clone(), now };
+        let violations = schema.create(&fields, identity).err();
+        let is_refused =
+            violations.is_some_and(|found| found.listed().iter().any(|one| one.field == self.name));
+        (!is_refused).then_some(value)
+    }
 }
 
 impl LeadForm {
@@ -81,10 +118,26 @@ impl LeadForm {
                     kind: field.kind,
                     required: field.required || name == "primaryEmail",
                     options: field.options.clone(),
+                    value: None,
                 })
             })
             .collect();
         (!fields.is_empty()).then(|| LeadForm { fields, consent: settings.consent.clone() })
+    }
+
+    /// The form with what the visitor has said in the conversation; values that the schema refuses are left out.
+    pub(crate) fn filled(
+        mut self,
+        collected: &BTreeMap<String, String>,
+        schema: &CompiledSchema,
+        agent: &AgentId,
+        now: Timestamp,
+    ) -> Self {
+        for field in &mut self.fields {
+            let said = collected.get(&field.name);
+            field.value = said.and_then(|text| field.value_of(text, schema, agent, now));
+        }
+        self
     }
 }
 

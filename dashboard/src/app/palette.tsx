@@ -2,8 +2,8 @@
 import { signal, useSignal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { useQuery } from '../lib/cache';
-import { t, tn } from '../lib/i18n';
-import { activeKeys, useKeys } from '../lib/keys';
+import { fits, fullName, t, tn } from '../lib/i18n';
+import { activeKeys, strokes, useKeys } from '../lib/keys';
 import { navigate } from '../lib/router';
 import { Icon, type IconName } from '../ui/icon';
 import { Dialog } from '../ui/dialog';
@@ -52,11 +52,6 @@ const standing = (): Action[] => [
   { id: 'help', label: t('Keyboard shortcuts'), icon: 'info' as IconName, keys: '?', group: t('Actions'), run: openHelp },
   { id: 'out', label: t('Sign out'), icon: 'out' as IconName, group: t('Actions'), run: () => void signOut() },
 ];
-/** How well a label fits: every word of the search begins a word of it. */
-const fits = (label: string, search: string) => {
-  const words = label.toLocaleLowerCase().split(/[\s·:,-]+/);
-  return search.split(/\s+/).every((part) => words.some((word) => word.startsWith(part)));
-};
 const Open = () => {
   const text = useSignal('');
   const at = useSignal(0);
@@ -71,13 +66,13 @@ const Open = () => {
   const base = `/agents/${encodeURIComponent(agent.value ?? '')}`;
   const contacts = useQuery<readonly Contact[]>(searching && can('contacts.read') ? base + '/contacts' : null, { search: asked.value, limit: 5 });
   const keys = useQuery<readonly Key[]>(searching && can('keys.read') ? base + '/keys' : null);
-  const search = text.value.replace(/^[>@#]/, '').trim().toLocaleLowerCase();
+  const search = text.value.replace(/^[>@#]/, '').trim();
   const options = useMemo(() => {
     const own = pageActions.value.map((one) => ({ ...one, group: t('On this page') }));
     const all = [...own, ...standing().filter((one) => !own.some((mine) => mine.label == one.label))].filter((one) => (!isActions || one.group != t('Pages')) && (!search || fits(one.label, search)));
     const record = (id: string, label: string, detail: string | null, icon: IconName, to: string): Action => ({ id, label, detail, icon, group: t('Records'), run: () => navigate(path(to + encodeURIComponent(id))) });
     const records = searching ? [
-      ...(contacts.data ?? []).map((one) => record(one.id, [one.firstName, one.lastName].filter(Boolean).join(' ') || (one.primaryEmail ?? one.id), one.primaryEmail, 'contacts', '/contacts/')),
+      ...(contacts.data ?? []).map((one) => record(one.id, fullName(one.firstName, one.lastName) || (one.primaryEmail ?? one.id), one.primaryEmail, 'contacts', '/contacts/')),
       ...(keys.data ?? []).filter((one) => fits(one.name, search) || one.apiKey == asked.value).map((one) => record(one.id, one.name, one.apiKey, 'key', '/settings/keys/')),
     ] : [];
     return search ? [...records, ...all] : all;
@@ -130,7 +125,7 @@ const Open = () => {
 };
 const Help = () => (
   <Dialog title={t('Keyboard shortcuts')} isText onClose={() => (helping.value = false)}>
-    <dl class="dl keylist">{helpKeys.map((key) => <><dt><Keys of={key.key} /><span class="sr">{key.key}</span></dt><dd>{key.label}</dd></>)}</dl>
+    <dl class="dl keylist">{helpKeys.map((key) => <><dt><Keys of={key.key} /><span class="sr">{key.key.replace('mod', strokes('mod')[0]!)}</span></dt><dd>{key.label}</dd></>)}</dl>
     <p class="small muted">{t('Single letters work outside text fields only. You can turn them off in your profile.')}</p>
   </Dialog>
 );

@@ -3,7 +3,7 @@
 import { signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { ApiError, get, hooks, post } from '../lib/api';
-import { t } from '../lib/i18n';
+import { sentences, t } from '../lib/i18n';
 import { hasAutofill, hasPasskeys, sign } from '../lib/webauthn';
 import { Button, Notice, TextField } from '../ui/parts';
 import { Dialog } from '../ui/dialog';
@@ -191,7 +191,7 @@ export const Waiting = () => {
   const away = hostSignIn();
   if (away) return (
     <Dialog title={one.kind == 'stepUp' ? t('Confirm that it is you') : t('Your session has ended')} onClose={() => one.settle(false)} foot={<><Button onClick={() => one.settle(false)}>{t('Cancel')}</Button><Button kind="main" href={away}>{t('Sign in')}</Button></>}>
-      <p class="muted">{one.kind == 'stepUp' ? t('This change needs a sign-in from the last 10 minutes.') : t('Sign in again to continue.')} {t('The form is restored when you come back.')}</p>
+      <p class="muted">{sentences(one.kind == 'stepUp' ? t('This change needs a sign-in from the last 10 minutes.') : t('Sign in again to continue.'), t('The form is restored when you come back.'))}</p>
     </Dialog>
   );
   if (one.kind == 'stepUp') return <StepUp methods={one.methods} settle={one.settle} />;

@@ -3,6 +3,7 @@ import { useSignal, useSignalEffect } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import { ApiError } from './api';
 import { stored } from './base';
+import { fieldText } from './errors';
 import { same, type Values } from './merge';
 
 /** A form: its values, what was changed, the errors at its fields. */
@@ -72,7 +73,7 @@ export const useForm = <T extends Values>(id: string, initial: T, secret: string
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
         if (error.code == 'CANCELLED') return false;
-        errors.value = Object.fromEntries(error.fields.map((one) => [one.field, one.message]).reverse());
+        errors.value = Object.fromEntries(error.fields.map((one) => [one.field, fieldText(one)]).reverse());
         if (!error.fields.some((one) => one.field in state.value.values)) failure.value = error;
         setTimeout(() => document.querySelector<HTMLElement>('[aria-invalid=true]')?.focus());
         return false;

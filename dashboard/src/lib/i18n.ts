@@ -1,4 +1,5 @@
-// Texts in the operator's language. The English text is the key; a language file maps it to its translation.
+// Texts in the operator's language. The English text is the key. The file `texts` has the keys of all languages once, and
+// the file of a language their translations in the same order.
 import { signal } from '@preact/signals';
 import { load, stored, translated } from './base';
 
@@ -33,13 +34,18 @@ export const tn = (n: number, one: string, other: string, values?: Record<string
   return fill(text, { n: number(n), ...values });
 };
 
+const translations = async (tag: string): Promise<Record<string, Entry>> => {
+  const [keys, values] = await Promise.all([load<{ default: string[] }>('texts'), load<{ default: Entry[] }>('locale-' + tag)]);
+  return Object.fromEntries(keys.default.map((key, n) => [key, values.default[n]!]));
+};
+
 /** Chooses the language; without one, the browser's first that is translated. */
 export const setLocale = async (wanted: string | null): Promise<void> => {
   const known = ['en', ...translated];
   const fit = (tag: string) => known.find((one) => one == tag) ?? known.find((one) => one.split('-')[0] == tag.split('-')[0]);
   const chosen = (wanted && fit(wanted)) || (wanted ? undefined : navigator.languages.map(fit).find(Boolean)) || 'en';
   try {
-    texts.value = chosen == 'en' ? {} : (await load<{ default: Record<string, Entry> }>('locale-' + chosen)).default;
+    texts.value = chosen == 'en' ? {} : await translations(chosen);
     locale.value = chosen;
   } catch {
     texts.value = {};
@@ -88,7 +94,8 @@ export const ago = (at: string, now = Date.now()): string => {
   if (Math.abs(seconds) < 5) return t('now');
   if (Math.abs(seconds) > 30 * 86400) return day(at);
   const [unit, size] = STEPS.find(([, each]) => Math.abs(seconds) >= each) ?? STEPS[3]!;
-  return new Intl.RelativeTimeFormat(locale.value, { style: 'narrow', numeric: 'auto' }).format(Math.trunc(seconds / size), unit);
+  // The narrow form is a bare `-3 h` in French, and has the unit of length `2 m` in German.
+  return new Intl.RelativeTimeFormat(locale.value, { style: locale.value == 'en' ? 'narrow' : 'short', numeric: 'auto' }).format(Math.trunc(seconds / size), unit);
 };
 /** How long something lasts since a time, in short: `2 min`. */
 export const since = (at: string, now = Date.now()): string => {
@@ -97,4 +104,23 @@ export const since = (at: string, now = Date.now()): string => {
   return cached('s' + unit, () => new Intl.NumberFormat(locale.value, { style: 'unit', unit, unitDisplay: 'short' }) as never).format(Math.trunc(seconds / size));
 };
 /** Names joined as the language does. */
-export const list = (names: string[]): string => new Intl.ListFormat(locale.value, { type: 'conjunction' }).format(names);
+export const list = (names: readonly string[]): string => new Intl.ListFormat(locale.value, { type: 'conjunction' }).format(names);
+const IDEOGRAPHIC = /^(ja|zh)\b/;
+/** Sentences one after the other: Japanese and Chinese put no space between them. */
+export const sentences = (...all: (string | false | 0 | null | undefined)[]): string => all.filter(Boolean).join(IDEOGRAPHIC.test(locale.value) ? '' : ' ');
+/** Characters of languages that write words without spaces. */
+const SPACELESS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
+/** A person's name in the order of the language. A name in Latin letters keeps its own. */
+export const fullName = (first: string | null | undefined, last: string | null | undefined): string => {
+  const isFamilyFirst = IDEOGRAPHIC.test(locale.value) && SPACELESS.test(last ?? '');
+  return (isFamilyFirst ? [last, first] : [first, last]).filter(Boolean).join(isFamilyFirst && locale.value.startsWith('zh') ? '' : ' ');
+};
+/** A text as searches compare it. A Turkish i matches with and without its dot, because names of keys are English too. */
+export const folded = (text: string): string => text.toLocaleLowerCase(locale.value).replaceAll('ı', 'i');
+/** Whether a text has what is searched for, in any case. */
+export const holds = (text: string, search: string): boolean => folded(text).includes(folded(search));
+/** How well a label fits: every word of the search begins a word of it, or stands anywhere in a word without spaces. */
+export const fits = (label: string, search: string): boolean => {
+  const words = folded(label).split(/[\s·:,-]+/);
+  return folded(search).split(/\s+/).every((part) => words.some((word) => word.startsWith(part) || (SPACELESS.test(word) && word.includes(part))));
+};

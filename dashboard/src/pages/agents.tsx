@@ -39,7 +39,7 @@ export default () => {
               {all.map((one) => (
                 <li key={one.id}><a href={href(`/a/${encodeURIComponent(one.id)}`)}>
                   <Mark name={one.name} /><span class="strong cut" dir="auto">{one.name}</span><code class="muted small cut">{one.id}</code>
-                  <span class="grow" />{one.id == agent.value && <Badge tone="accent">{t('current')}</Badge>}{one.status == 'disabled' && <Badge dot open>{t('disabled')}</Badge>}
+                  <span class="grow" />{one.id == agent.value && <Badge tone="accent">{t('current')}</Badge>}{one.status == 'disabled' && <Badge dot open>{t('agent disabled')}</Badge>}
                   <span class="muted small wide-only"><When at={one.createdAt} /></span><Icon name="chevron" />
                 </a></li>
               ))}

@@ -1,20 +1,9 @@
 // The audit log: who did what, from where, the newest first.
-import { address, agent, Bar, Bones, Button, Copy, Empty, Failure, moment, Search, seg, setQuery, t, useEntries, useSignal, When, who, Dialog, type AuditEntry, type AuditPage } from '../kit';
+import { address, agent, Bar, Bones, Button, Copy, Empty, Failure, holds, moment, Search, seg, setQuery, t, tn, useEntries, useSignal, When, who, Dialog, type AuditEntry, type AuditPage } from '../kit';
+import { actionWords } from './parts/audit-words';
 
-/** Actions that are not a noun and a verb. */
-const PHRASES: Record<string, string> = {
-  'authentication.failure': 'Authentication failed', 'operator.create': 'Account created', 'operator.edit': 'Profile edited', 'operator.endSession': 'Session ended', 'operator.grant': 'Roles changed', 'operator.invite': 'Member invited',
-  'operator.method': 'Sign-in method changed', 'operator.recover': 'Recovery code used', 'operator.recoveryCodes': 'Recovery codes created', 'operator.recoveryLink': 'Recovery link created', 'operator.revokeInvitation': 'Invitation revoked', 'operator.setupLink': 'Set-up link created', 'operator.signIn': 'Signed in', 'operator.signOut': 'Signed out', 'operator.stepUp': 'Identity confirmed', 'operator.totp': 'Authenticator app changed', 'provider.remove': 'Sign-in provider removed', 'provider.save': 'Sign-in provider saved', 'provider.try': 'Sign-in provider tried',
-};
-const PAST: Record<string, string> = { cancel: 'cancelled', copy: 'copied', drop: 'dropped', read: 'read' };
-/** What an action is, in words: `key.create` → “Key created”. */
-const words = (action: string): string => {
-  const [noun = '', verb = ''] = action.split('.');
-  const spaced = noun.replace(/[A-Z]/g, (letter) => ' ' + letter.toLowerCase()).replace('operator', 'member');
-  return PHRASES[action] ?? `${spaced.charAt(0).toUpperCase()}${spaced.slice(1)} ${PAST[verb] ?? verb.replace(/e?$/, 'ed')}`;
-};
 const Entry = ({ of: entry, close }: { of: AuditEntry; close: () => void }) => (
-  <Dialog title={words(entry.action)} kind="panel" onClose={close}>
+  <Dialog title={actionWords(entry.action)} kind="panel" onClose={close}>
     <dl class="dl">
       <dt>{t('Time')}</dt><dd>{moment(entry.at)}</dd>
       <dt>{t('Actor')}</dt><dd><span dir="auto">{who(entry.actor)}</span> <span class="muted">({who(entry.actor) == entry.actor.id ? entry.actor.type : entry.actor.id})</span></dd>
@@ -30,7 +19,7 @@ export default () => {
   const open = useSignal<AuditEntry | null>(null);
   const { entries, hasMore, loading, error, ...log } = useEntries<AuditPage, AuditEntry>(`/agents/${seg(agent.value!)}/audit`, { limit: 100 }, (page) => page);
   const search = address.value.query.get('q') ?? '';
-  const shown = entries.filter((entry) => !search || `${entry.actor.id} ${who(entry.actor)} ${entry.action} ${words(entry.action)} ${entry.resource} ${entry.address} ${entry.requestId}`.toLowerCase().includes(search.toLowerCase()));
+  const shown = entries.filter((entry) => !search || holds(`${entry.actor.id} ${who(entry.actor)} ${entry.action} ${actionWords(entry.action)} ${entry.resource} ${entry.address} ${entry.requestId}`, search));
   return (
     <>
       <Bar crumb={t('Settings')} title={t('Audit log')}><Button icon="rotate" onClick={log.reload}>{t('Reload')}</Button></Bar>
@@ -39,14 +28,14 @@ export default () => {
         {error && <div class="page"><Failure error={error} again={log.again} /></div>}
         {!entries.length && loading && <Bones />}
         {!entries.length && !loading && !error && <Empty icon="audit" title={t('No entries yet')} cli="audit tail">{t('Every change, failed authentication and bulk read is recorded here.')}</Empty>}
-        {!!entries.length && !shown.length && <Empty icon="search" title={t('No matching entries')} action={<Button onClick={() => setQuery({ q: null })}>{t('Clear filter')}</Button>}>{t('None of the {n} entries loaded so far match. Load older ones below.', { n: entries.length })}</Empty>}
+        {!!entries.length && !shown.length && <Empty icon="search" title={t('No matching entries')} action={<Button onClick={() => setQuery({ q: null })}>{t('Clear filter')}</Button>}>{tn(entries.length, 'The only entry loaded so far does not match. Load older ones below.', 'None of the {n} entries loaded so far match. Load older ones below.')}</Empty>}
         {!!shown.length && (
           <div class="tablewrap" tabIndex={0} role="region" aria-label={t('Audit log')}><table class="list">
             <thead><tr><th scope="col">{t('Time')}</th><th scope="col">{t('Actor')}</th><th scope="col">{t('Action')}</th><th scope="col">{t('Subject')}</th><th scope="col" class="wide-only">{t('Address')}</th></tr></thead>
             <tbody>{shown.map((entry) => (
               <tr key={entry.id} data-href="" onClick={() => (open.value = entry)}>
                 <td class="muted"><When at={entry.at} /></td><td class="cut strong" dir="auto">{who(entry.actor)}</td>
-                <td><button type="button" class="linkish" onClick={(event) => { event.stopPropagation(); open.value = entry; }}>{words(entry.action)}</button></td>
+                <td><button type="button" class="linkish" onClick={(event) => { event.stopPropagation(); open.value = entry; }}>{actionWords(entry.action)}</button></td>
                 <td class="cut muted">{entry.resource && <code>{entry.resource}</code>}</td><td class="muted wide-only">{entry.address && <code>{entry.address}</code>}</td>
               </tr>
             ))}</tbody>

@@ -1,13 +1,12 @@
 // Contacts: a list of any length, and a record next to it.
 import { address, agent, Badge, Bar, Button, can, Empty, Failure, href, Mark, navigate, number, Search, seg, setQuery, t, useActions, useEffect, usePages, useQuery, useSignal, VirtualList, When, type Contact, type SchemaField, type Tone } from '../kit';
-import { NewContact, Record } from './parts/contact-record';
+import { nameOf, NewContact, Record } from './parts/contact-record';
 
 const root = () => `/agents/${seg(agent.value!)}/contacts`;
 const page = (rest = '') => `/a/${seg(agent.value!)}/contacts${rest}`;
-export const nameOf = (contact: Contact): string => [contact.firstName, contact.lastName].filter(Boolean).join(' ') || contact.primaryEmail || contact.externalReferenceId || contact.id;
 const TONES: { [status: string]: Tone } = { active: 'ok', blocked: 'bad' };
-const statusName = (status: string) => ({ active: t('active'), inactive: t('inactive'), blocked: t('blocked') })[status] ?? status;
-const COLUMNS = 'minmax(12rem, 1.4fr) minmax(10rem, 1.3fr) minmax(6rem, 1fr) 6rem 5.5rem';
+const statusName = (status: string) => ({ active: t('Active'), inactive: t('Inactive'), blocked: t('Blocked') })[status] ?? status;
+const COLUMNS = 'minmax(12rem, 1.4fr) minmax(10rem, 1.3fr) minmax(6rem, 1fr) 6rem 6.5rem';
 
 const Head = ({ narrow }: { narrow: boolean }) => {
   const sort = address.value.query.get('sort') ?? '-updatedAt';
@@ -16,12 +15,12 @@ const Head = ({ narrow }: { narrow: boolean }) => {
     const up = at && !sort.startsWith('-');
     return <span role="columnheader" aria-sort={at ? (up ? 'ascending' : 'descending') : 'none'}><button type="button" onClick={() => setQuery({ sort: at && up ? '-' + field : field })}>{label}{at && <span aria-hidden="true">{up ? '↑' : '↓'}</span>}</button></span>;
   };
-  return <>{column('lastName', t('Name'))}{column('primaryEmail', t('E-mail'))}{!narrow && <><span role="columnheader">{t('Tags')}</span><span role="columnheader">{t('Status')}</span>{column('updatedAt', t('Updated'))}</>}</>;
+  return <>{column('lastName', t('Full name'))}{column('primaryEmail', t('E-mail'))}{!narrow && <><span role="columnheader">{t('Tags')}</span><span role="columnheader">{t('Status')}</span>{column('updatedAt', t('Updated'))}</>}</>;
 };
 const Row = ({ of: contact, narrow }: { of: Contact; narrow: boolean }) => (
   <>
     <span role="cell" class="row"><Mark kind="round" name={nameOf(contact)} /><a class="plain strong cut" dir="auto" href={href(page('/' + seg(contact.id)) + location.search)}>{nameOf(contact)}</a>{contact.isArchived && <Badge>{t('archived')}</Badge>}</span>
-    <span role="cell" class="cut muted">{contact.primaryEmail}</span>
+    <span role="cell" class="cut muted" dir="auto">{contact.primaryEmail}</span>
     {!narrow && <>
       <span role="cell" class="tagrow">{contact.tags.slice(0, 3).map((tag) => <Badge>{tag}</Badge>)}{contact.tags.length > 3 && <span class="small muted">+{contact.tags.length - 3}</span>}</span>
       <span role="cell"><Badge tone={TONES[contact.status] ?? ''} dot open={contact.status == 'inactive'}>{statusName(contact.status)}</Badge></span>
@@ -81,7 +80,7 @@ export default ({ rest }: { rest: string[] }) => {
         </Bar>
         <div class="filter">
           <Search label={t('Search contacts')} value={typed.value} onInput={(value) => (typed.value = value)} />
-          <div class="tabs">{([[null, t('All')], ['active', t('active')], ['inactive', t('inactive')], ['blocked', t('blocked')]] as const).map(([name, label]) => <button type="button" class="tab" aria-pressed={status == name} onClick={() => setQuery({ status: name })}>{label}</button>)}
+          <div class="tabs">{([[null, t('All')], ['active', t('Active')], ['inactive', t('Inactive')], ['blocked', t('Blocked')]] as const).map(([name, label]) => <button type="button" class="tab" aria-pressed={status == name} onClick={() => setQuery({ status: name })}>{label}</button>)}
             <button type="button" class="tab" aria-pressed={!!archived} onClick={() => setQuery({ archived: archived ? null : '1' })}>{t('with archived')}</button></div>
         </div>
         <div class="scroll">

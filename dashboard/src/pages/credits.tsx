@@ -1,5 +1,5 @@
 // Credits: what an agent may still spend, what an extraction costs, and everything that moved the balances.
-import { agent, ApiError, Badge, Bar, Bones, Button, can, Check, Cli, Dialog, done, Empty, Failure, invalidate, Loaded, moment, number, post, quoted, seg, t, TextField, useActions, useEffect, useEntries, useForm, useQuery, useSignal, When, who, type CreditAccount, type CreditLedger } from '../kit';
+import { agent, ApiError, Badge, Bar, Bones, Button, can, Check, Cli, Dialog, done, Empty, Failure, invalidate, Loaded, moment, number, post, quoted, seg, t, TextField, tn, useActions, useEffect, useEntries, useForm, useQuery, useSignal, When, who, type CreditAccount, type CreditLedger } from '../kit';
 
 const root = () => `/agents/${seg(agent.value!)}/credits`;
 const KINDS: Record<string, () => string> = { set: () => t('Balance set'), topUp: () => t('Topped up'), charge: () => t('Extraction'), chat: () => t('Reply of a model'), refund: () => t('Given back') };
@@ -16,7 +16,7 @@ const TopUp = ({ close, changed }: { close: () => void; changed: () => void }) =
   const save = () => void form.submit(async ({ topUp, note }) => {
     await post(root(), { topUp: count('topUp', topUp), ...(note ? { note } : {}) });
     form.reset({ topUp: '', note: '' });
-    done(t('{n} credits are added', { n: number(Number(topUp)) }));
+    done(tn(Number(topUp), '{n} credit is added', '{n} credits are added'));
     changed();
     close();
   });
@@ -76,7 +76,7 @@ const Ledger = ({ stamp }: { stamp: number }) => {
       {!entries.length && !loading && !error && <Empty icon="audit" title={t('No entries yet')}>{t('Every extraction, every reply that was paid and every change of a balance is listed here.')}</Empty>}
       {!!entries.length && (
         <div class="tablewrap" tabIndex={0} role="region" aria-label={t('Ledger')}><table class="list">
-          <thead><tr><th scope="col">{t('Time')}</th><th scope="col">{t('What')}</th><th scope="col">{t('Plan')}</th><th scope="col">{t('Added')}</th><th scope="col">{t('Available')}</th><th scope="col">{t('Actor')}</th><th scope="col">{t('Reason')}</th></tr></thead>
+          <thead><tr><th scope="col">{t('Time')}</th><th scope="col">{t('What')}</th><th scope="col">{t('Plan')}</th><th scope="col">{t('Added credits')}</th><th scope="col">{t('Available')}</th><th scope="col">{t('Actor')}</th><th scope="col">{t('Reason')}</th></tr></thead>
           <tbody>{entries.map((one) => <tr key={one.id}><td class="muted" title={moment(one.at)}><When at={one.at} /></td><td>{(KINDS[one.kind] ?? (() => one.kind))()}</td><td>{signed(one.plan)}</td><td>{signed(one.topUp)}</td><td class="strong">{number(one.available)}</td><td class="cut" dir="auto">{who(one.actor)}</td><td class="cut muted" dir="auto">{one.note}</td></tr>)}</tbody>
         </table></div>
       )}
@@ -101,7 +101,7 @@ export default () => {
       <div class="scroll"><div class="page">
         <Loaded query={account} rows={2}>{(one) => {
           const low = !one.isUnlimited && one.lowAt !== null && one.available < one.lowAt;
-          const rows: [string, number][] = [[t('Available'), one.available], [t('Of the plan'), one.plan], [t('Added'), one.topUp], [t('Set aside for running work'), one.reserved], [t('Credits of a page'), one.perPage]];
+          const rows: [string, number][] = [[t('Available'), one.available], [t('Of the plan'), one.plan], [t('Added credits'), one.topUp], [t('Set aside for running work'), one.reserved], [t('Credits of a page'), one.perPage]];
           return (
             <>
               <div class="row wrap">{one.isUnlimited ? <Badge tone="ok" dot>{t('nothing is charged')}</Badge> : !one.available ? <Badge tone="bad" dot>{t('used up')}</Badge> : low ? <Badge tone="warn" dot>{t('low')}</Badge> : <Badge tone="ok" dot>{t('charged')}</Badge>}<span class="muted">{one.isUnlimited ? t('Extractions and replies cost this agent nothing.') : one.lowAt === null ? t('Nobody is warned before they are used up: set a threshold under Plan and prices.') : t('The event credits.low comes below {n}.', { n: number(one.lowAt) })}</span></div>

@@ -4,7 +4,7 @@ import { Extraction, STATUSES } from './parts/extraction-record';
 
 const root = () => `/agents/${seg(agent.value!)}/extractions`;
 const page = (rest = '') => `/a/${seg(agent.value!)}/extractions${rest}`;
-const COLUMNS = 'minmax(12rem, 1.6fr) 7rem minmax(6rem, 1fr) 5rem 6rem';
+const COLUMNS = 'minmax(12rem, 1.6fr) 8.5rem minmax(6rem, 1fr) 5rem 6rem';
 /** How often the list is read again while something in it has not ended. */
 const EVERY_MILLIS = 3000;
 
@@ -52,7 +52,7 @@ export default ({ rest }: { rest: string[] }) => {
           {!list.rows.length && list.loading && list.total === null ? <ExtractionBones /> : !list.rows.length && !list.error && !list.loading ? (
             filtered ? <Empty icon="search" title={t('No matching extractions')} action={<Button onClick={() => setQuery({ status: null, batch: null })}>{t('Clear filter')}</Button>}>{t('No extraction has this status and this batch. Extractions are removed some days after their end.')}</Empty>
               : <Empty icon="file" title={t('No extractions yet')} cli={`extractions list --agent ${agent.value}`}>{t('Documents that are queued by POST /v1/open/document-extraction/jobs are listed here until their results expire.')}</Empty>
-          ) : !!list.rows.length && <VirtualList pages={list} label={t('Extractions')} columns={narrow ? 'minmax(0, 1fr) 7rem' : COLUMNS} id={(one) => one.id} selected={id} open={(one) => navigate(page('/' + seg(one.id)) + location.search, !!id)}
+          ) : !!list.rows.length && <VirtualList pages={list} label={t('Extractions')} columns={narrow ? 'minmax(0, 1fr) 8.5rem' : COLUMNS} id={(one) => one.id} selected={id} open={(one) => navigate(page('/' + seg(one.id)) + location.search, !!id)}
             head={<><span role="columnheader">{t('Document')}</span><span role="columnheader">{t('Status')}</span>{!narrow && <><span role="columnheader">{t('Batch')}</span><span role="columnheader">{t('Size')}</span><span role="columnheader">{t('Sent')}</span></>}</>} row={(one) => <Row of={one} narrow={narrow} />} />}
         </div>
       </div>

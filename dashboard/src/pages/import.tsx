@@ -1,13 +1,13 @@
 // Import of contacts: file, columns, preview, result.
 import {
-  address, agent, agents, ApiError, Badge, Bar, Button, can, Cli, download, Empty, Failure, href, Icon, Notice, number, quoted, seg, Select, setQuery, t, TextField, tn, useEffect, useQuery, useRef, useSignal,
+  address, agent, agents, ApiError, Badge, Bar, Button, can, Cli, download, Empty, Failure, fieldLabel, href, Icon, Notice, number, quoted, seg, Select, setQuery, t, TextField, tn, useEffect, useQuery, useRef, useSignal,
   type ImportColumn, type ImportLine, type ImportPreview, type SchemaField,
 } from '../kit';
 import { begin, differences, EFFECTS, forget, isBusy, job, MAX_BYTES, preview, resume, stop, type Effect, type Job, type Source } from './parts/import-job';
 
 const contacts = () => `/a/${seg(agent.value!)}/contacts`;
 const TYPES = '.csv,.tsv,.xlsx,.ndjson,.jsonl,.json,.txt';
-const NAMES: Record<Effect, () => string> = { created: () => t('Created'), updated: () => t('Updated'), unchanged: () => t('Unchanged'), refused: () => t('Refused') };
+const NAMES: Record<Effect, () => string> = { created: () => t('New contacts'), updated: () => t('Updated contacts'), unchanged: () => t('Unchanged contacts'), refused: () => t('Refused lines') };
 const DID: Record<Effect, () => string> = { created: () => t('create'), updated: () => t('update'), unchanged: () => t('leave unchanged'), refused: () => t('refuse') };
 const OUT: Record<Effect, () => string> = { created: () => t('created'), updated: () => t('updated'), unchanged: () => t('left unchanged'), refused: () => t('refused') };
 const STEPS = [() => t('File'), () => t('Columns'), () => t('Preview'), () => t('Result')];
@@ -55,7 +55,7 @@ interface ColumnsProps {
 const Columns = ({ columns, mapping, set }: ColumnsProps) => {
   const schema = useQuery<{ fields: SchemaField[]; customFields: SchemaField[] }>(`/agents/${seg(agent.value!)}/contact-schema`);
   const known: [string, string][] = [
-    ...(schema.data?.fields ?? []).filter((one) => !one.readOnly && one.name != 'customFields').map((one): [string, string] => [one.name, one.label]),
+    ...(schema.data?.fields ?? []).filter((one) => !one.readOnly && one.name != 'customFields').map((one): [string, string] => [one.name, fieldLabel(one)]),
     ...(schema.data?.customFields ?? []).map((one): [string, string] => ['customFields.' + one.name, one.label]),
   ];
   const options = (column: ImportColumn, now: string | null): [string, string][] => {
@@ -133,13 +133,13 @@ const Result = ({ of: one, again }: { of: Job; again: () => void }) => {
   return (
     <>
       <section class="card"><div class="body stack">
-        <div class="row between wrap"><h2>{title}</h2><span class="muted small">{t('{done} of {all} lines are done', { done: number(one.done), all: number(all) })}</span></div>
+        <div class="row between wrap"><h2>{title}</h2><span class="muted small">{tn(all, '{done} of {n} line is done', '{done} of {n} lines are done', { done: number(one.done) })}</span></div>
         <div class="progress" role="progressbar" aria-label={t('Progress of the import')} aria-valuemin={0} aria-valuemax={all} aria-valuenow={one.done}><span style={{ width: `${all ? (100 * one.done) / all : 100}%` }} /></div>
         <div class="numbers">{EFFECTS.map((effect) => <div class={`number${effect == 'refused' && one.counts.refused ? ' bad' : ''}`}><span class="value">{number(one.counts[effect])}</span><span class="muted small">{NAMES[effect]()}</span></div>)}</div>
         {busy && <p class="muted small">{t('You can go to other pages meanwhile. If you close the tab, the import stops; what is done stays done. Import the file again to go on: lines that are done change nothing.')}</p>}
         {one.error && <Failure error={one.error} again={resume} />}
-        {one.state == 'stopped' && !one.error && <Notice><span>{t('What is done stays done: {done} of {all} lines. Nothing is half written.', { done: number(one.done), all: number(all) })}</span></Notice>}
-        {one.state == 'done' && (differ.length ? <Notice tone="warn"><span>{tn(differ.length, '{n} line had a different result than in the preview.', '{n} lines had a different result than in the preview.')} {one.isResent ? t('Some lines were sent twice because an answer was lost; they count as unchanged.') : t('Contacts have changed in the meantime.')}</span><ul class="plain stack tight">{differ.slice(0, MOST_DIFFERENCES).map((each) => <li>{t('Contact {n} of the file: the preview said {expected}; it was {found}.', { n: number(each.at), expected: DID[each.expected](), found: OUT[each.found]() })}</li>)}</ul></Notice> : <Notice tone="ok"><span>{t('Every line came out as the preview said.')}</span></Notice>)}
+        {one.state == 'stopped' && !one.error && <Notice><span>{tn(all, 'What is done stays done: {done} of {n} line. Nothing is half written.', 'What is done stays done: {done} of {n} lines. Nothing is half written.', { done: number(one.done) })}</span></Notice>}
+        {one.state == 'done' && (differ.length ? <Notice tone="warn"><span>{tn(differ.length, '{n} line had a different result than in the preview.', '{n} lines had a different result than in the preview.')}</span><span>{one.isResent ? t('Some lines were sent twice because an answer was lost; they count as unchanged.') : t('Contacts have changed in the meantime.')}</span><ul class="plain stack tight">{differ.slice(0, MOST_DIFFERENCES).map((each) => <li>{t('Contact {n} of the file: the preview said {expected}; it was {found}.', { n: number(each.at), expected: DID[each.expected](), found: OUT[each.found]() })}</li>)}</ul></Notice> : <Notice tone="ok"><span>{t('Every line came out as the preview said.')}</span></Notice>)}
         <div class="row wrap">
           {one.state == 'running' && <Button icon="pause" onClick={stop}>{t('Stop')}</Button>}
           {one.state == 'stopped' && !one.error && <Button kind="main" icon="play" onClick={resume}>{t('Go on')}</Button>}
@@ -255,7 +255,7 @@ export default () => {
               {read.value && !!read.value.columns.length && <section class="card"><header><h2>{t('Which column is which field?')}</h2></header><fieldset class="plain" disabled={busy.value}><Columns columns={read.value.columns} mapping={mapping.value} set={(fields) => (mapping.value = fields)} /></fieldset></section>}
               <Reading source={source.value!} change={change} open={!!error.value && !read.value} />
               {fault && <Notice tone="warn"><span>{fault}</span></Notice>}
-              {read.value && <div class="row wrap"><Button kind="main" busy={busy.value} off={!!fault} onClick={() => void check()}>{t('Preview')}</Button>{busy.value && <span class="muted small" role="status">{t('Checking every line…')}</span>}</div>}
+              {read.value && <div class="row wrap"><Button kind="main" busy={busy.value} off={!!fault} onClick={() => void check()}>{t('Show preview')}</Button>{busy.value && <span class="muted small" role="status">{t('Checking every line…')}</span>}</div>}
             </>
           )}
           {at == 2 && found && (

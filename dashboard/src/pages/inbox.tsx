@@ -1,6 +1,6 @@
 // The inbox: conversations that wait, one of them, and who is writing.
 import {
-  address, agent, announce, ApiError, Badge, Bar, Button, bytes, can, done, Empty, errorTitle, Failure, Fragment, get, href, Icon, invalidate, letters, Loaded, Mark, Menu, moment, nameOfVisitor as nameOf, navigate, number,
+  address, agent, announce, ApiError, Badge, Bar, Button, bytes, can, done, Empty, errorTitle, Failure, Fragment, get, holds, href, Icon, invalidate, letters, list as joined, Loaded, Mark, Menu, moment, nameOfVisitor as nameOf, navigate, number,
   operator, post, Search, seg, setQuery, since, stored, t, time, tn, useActions, useEffect, useLayoutEffect, useQuery, useRef, useSignal, useSignalEffect, When, type Conversation, type ConversationCounts, type Message, type Tone,
 } from '../kit';
 import { Markdown, plain } from './parts/markdown';
@@ -45,7 +45,7 @@ const OUTCOMES: Record<string, [() => string, Tone]> = {
   answered: [() => t('answered'), 'ok'], unsure: [() => t('unsure'), 'warn'], unanswered: [() => t('no answer found'), 'bad'], unknown: [() => t('no answer found'), 'bad'],
   handed_over: [() => t('handed over'), 'accent'], queued: [() => t('handed over'), 'accent'], failed: [() => t('failed'), 'bad'], limited: [() => t('limited'), 'warn'], stopped: [() => t('stopped'), ''],
 };
-const bytesOf = (files: Message['uploads']) => files.map((file) => `${file.name} (${bytes(file.size)})`).join(', ');
+const bytesOf = (files: Message['uploads']) => joined(files.map((file) => `${file.name} (${bytes(file.size)})`));
 const Entry = ({ of: one, visitor }: { of: Message; visitor: string }) => {
   const outcome = one.outcome ? OUTCOMES[one.outcome] : undefined;
   return (
@@ -56,7 +56,7 @@ const Entry = ({ of: one, visitor }: { of: Message; visitor: string }) => {
       {one.role == 'agent' && (outcome || !!one.sources.length || !!one.feedback) && (
         <span class="by">{outcome && <Badge tone={outcome[1]}>{outcome[0]()}</Badge>}
           {one.sources.map((source) => (source.url && /^https?:/.test(source.url) ? <a href={source.url} target="_blank" rel="noopener noreferrer">[{source.n}] {source.title}</a> : <span>[{source.n}] {source.title}</span>))}
-          {!!one.feedback && <span>{one.feedback > 0 ? t('Rated helpful') : t('Rated not helpful')}{one.comment && <> · <span dir="auto">“{one.comment}”</span></>}</span>}</span>
+          {!!one.feedback && <span>{one.feedback > 0 ? t('Rated helpful') : t('Rated not helpful')}{one.comment && <> · <span dir="auto">{t('“{text}”', { text: one.comment })}</span></>}</span>}</span>
       )}
     </li>
   );
@@ -85,7 +85,7 @@ const Composer = ({ of: one, last }: { of: Conversation; last: number }) => {
     try {
       await post(`${root()}/${seg(one.id)}/replies`, { text: text.value, afterReply: last });
       text.value = '';
-      announce(t('Sent'));
+      announce(t('Your reply is sent'));
     } catch (cause) {
       if (!(cause instanceof ApiError)) throw cause;
       error.value = cause.code == 'CANCELLED' ? null : cause;
@@ -228,7 +228,7 @@ export default ({ rest }: { rest: string[] }) => {
   const list = useQuery<readonly Conversation[]>(root(), { ...view[2], limit: LIMIT, page: at > 1 ? at : null });
   const filter = useSignal('');
   useFocusOfRows();
-  const rows = [...(list.data ?? [])].filter((one) => !filter.value || nameOf(one).toLocaleLowerCase().includes(filter.value.toLocaleLowerCase()));
+  const rows = [...(list.data ?? [])].filter((one) => !filter.value || holds(nameOf(one), filter.value));
   // Who waits comes first, the longest waiting before all.
   if (view[0] == 'people') rows.sort((a, b) => (a.waitingSince ?? '9').localeCompare(b.waitingSince ?? '9'));
   const index = rows.findIndex((one) => one.id == id);

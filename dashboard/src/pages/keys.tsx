@@ -1,10 +1,10 @@
 // Settings → API Permissions: the keys of an agent's Open API.
 import {
-  agent, ago, ask, Badge, Bar, Button, can, credentials, day, Dialog, done, Empty, Failure, href, Icon, invalidate, Loaded, Menu, moment, navigate,
-  Notice, number, patch, post, quoted, Search, seg, setQuery, t, useActions, useForm, useQuery, useRef, useSignal, When, who, ApiError, address,
+  agent, ago, ask, Badge, Bar, Button, can, credentials, day, Dialog, done, Empty, errorTitle, Failure, holds, href, Icon, invalidate, list, Loaded, Menu, moment, navigate,
+  Notice, number, patch, post, quoted, Search, seg, sentences, setQuery, t, tn, useActions, useForm, useQuery, useRef, useSignal, When, who, ApiError, address,
   Cli, Copy, type Item, type Key, type IssuedKey,
 } from '../kit';
-import { actionName, ACTIONS, KeyForm, sentence, SCOPES, toForm, toBody, type KeyValues } from './parts/key-form';
+import { actionName, ACTIONS, KeyForm, ScopeName, sentence, SCOPES, toForm, toBody, type KeyValues } from './parts/key-form';
 import { SecretPanel } from './parts/key-secret';
 
 const root = () => `/agents/${seg(agent.value!)}/keys`;
@@ -25,9 +25,10 @@ const short = (key: string) => `${key.slice(0, 9)}…${key.slice(-3)}`;
 /** The actions of one scope as letters, with the words for screen readers. */
 const Letters = ({ of: key, scope }: { of: Key; scope: (typeof SCOPES)[number] }) => {
   const allowed = scope.actions.filter((action) => key.permissions.includes(`${scope.name}:${action}`));
+  const words = list(allowed.map(actionName)) || t('no access');
   return (
-    <span class="letters" title={allowed.join(', ') || t('none')}>
-      <span class="sr">{allowed.join(', ') || t('none')}</span>
+    <span class="letters" title={words}>
+      <span class="sr">{words}</span>
       {scope.actions.map((action) => <span aria-hidden="true" class={allowed.includes(action) ? 'yes' : 'no'}>{allowed.includes(action) ? action[0]!.toUpperCase() : '–'}</span>)}
     </span>
   );
@@ -47,10 +48,10 @@ const changes = (key: Key): { disable: () => void; enable: () => void; revoke: (
         done(t('{name} is disabled', { name: key.name }), async () => { await post(`${path}/enable`); refresh(); });
       },
     }),
-    enable: () => void post(`${path}/enable`).then(() => { refresh(); done(t('{name} is enabled', { name: key.name }), async () => { await post(`${path}/disable`); refresh(); }); }, (error: ApiError) => done(error.message)),
+    enable: () => void post(`${path}/enable`).then(() => { refresh(); done(t('{name} is enabled', { name: key.name }), async () => { await post(`${path}/disable`); refresh(); }); }, (error: ApiError) => done(errorTitle(error))),
     revoke: () => ask({
       title: t('Revoke {name}?', { name: key.name }),
-      text: <>{t('Its clients are refused immediately and permanently. Create a new key for them first, or rotate the secret if only the secret has leaked.')} {key.lastUsedAt && t('Last used {when}.', { when: ago(key.lastUsedAt) })}</>,
+      text: sentences(t('Its clients are refused immediately and permanently. Create a new key for them first, or rotate the secret if only the secret has leaked.'), key.lastUsedAt && t('Last used {when}.', { when: ago(key.lastUsedAt) })),
       button: t('Revoke key'),
       bad: true,
       typed: key.name,
@@ -65,7 +66,7 @@ const changes = (key: Key): { disable: () => void; enable: () => void; revoke: (
 };
 const itemsOf = (key: Key): Item[] => {
   const { disable, enable, revoke } = changes(key);
-  const items: Item[] = [{ label: t('Open'), icon: 'chevron', href: href(page('/' + seg(key.id))) }];
+  const items: Item[] = [{ label: t('Open key'), icon: 'chevron', href: href(page('/' + seg(key.id))) }];
   if (can('keys.manage') && key.status != 'revoked')
     items.push(
       { label: t('Edit'), icon: 'edit', href: href(page(`/${seg(key.id)}/edit`)) },
@@ -132,7 +133,7 @@ const List = () => {
             if (!all.length)
               return <Empty icon="key" title={t('No keys yet')} cli={`keys create --agent ${agent.value} --name "CRM sync" --allow contacts:all`}
                 action={can('keys.manage') && <Button kind="main" icon="plus" href={href(page('/new'))}>{t('New key')}</Button>}>{t('A key lets a program call this agent’s Open API with the permissions that you select.')}</Empty>;
-            const shown = all.filter((key) => (view == 'all' || works(key) == (view == 'working')) && (!search || `${key.name} ${key.apiKey} ${key.description ?? ''}`.toLocaleLowerCase().includes(search.toLocaleLowerCase())));
+            const shown = all.filter((key) => (view == 'all' || works(key) == (view == 'working')) && (!search || holds(`${key.name} ${key.apiKey} ${key.description ?? ''}`, search)));
             const count = all.filter(works).length;
             return (
               <>
@@ -155,7 +156,7 @@ const List = () => {
                             <td><span class="row tightrow"><code class="muted">{short(key.apiKey)}</code><Copy text={key.apiKey} label={t('Copy the key')} /></span></td>
                             {SCOPES.filter((scope) => !scope.later).map((scope) => <td><Letters of={key} scope={scope} /></td>)}
                             <td class="muted">{t('{n} a minute', { n: number(key.perMinute) })}</td>
-                            <td class="muted"><span class="cut"><When at={key.lastUsedAt} never={t('never')} />{key.lastUsedAddress && <> · <code>{key.lastUsedAddress}</code></>}</span></td>
+                            <td class="muted"><span class="cut"><When at={key.lastUsedAt} never={t('not used yet')} />{key.lastUsedAddress && <> · <code>{key.lastUsedAddress}</code></>}</span></td>
                             <td><State of={key} /></td>
                             <td class="end"><Menu label={t('Actions for {name}', { name: key.name })} items={itemsOf(key)} trigger={({ open, expanded }) => <Button kind="quiet" icon="dots" label={t('Actions for {name}', { name: key.name })} expanded={expanded} onClick={open} />} /></td>
                           </tr>
@@ -218,7 +219,7 @@ const Edit = ({ of: key, etag }: { of: Key; etag: string | null }) => {
     </>
   );
 };
-const GRACES: [string, () => string][] = [['0', () => t('Immediately')], ['3600', () => t('1 hour')], ['86400', () => t('1 day')], ['604800', () => t('7 days')]];
+const GRACES: [string, () => string][] = [['0', () => t('Immediately')], ['3600', () => t('After 1 hour')], ['86400', () => t('After 1 day')], ['604800', () => t('After 7 days')]];
 const Rotate = ({ of: key }: { of: Key }) => {
   const wanted = address.value.query.get('grace');
   const form = useForm(`key-rotate-${key.id}`, { grace: wanted == '0' ? '0' : '86400' });
@@ -230,7 +231,7 @@ const Rotate = ({ of: key }: { of: Key }) => {
       <div class="scroll"><div class="page narrow">
         <p>{t('The key gets a new secret. The old one can stay valid for a while, so that clients switch without interruption.')}</p>
         <fieldset class="stack">
-          <legend>{t('The old secret expires after')}</legend>
+          <legend>{t('The old secret expires')}</legend>
           <div class="seg">{GRACES.map(([seconds, label]) => <label class={`choice${form.values.grace == seconds ? ' at' : ''}`}><input type="radio" name="grace" checked={form.values.grace == seconds} onChange={() => form.set('grace', seconds)} /><span>{label()}</span></label>)}</div>
         </fieldset>
         {form.values.grace == '0' && <Notice tone="warn">{t('Clients that still use the old secret are refused immediately.')}</Notice>}
@@ -265,13 +266,13 @@ const Show = ({ of: key }: { of: Key }) => {
         {key.status == 'disabled' && <Notice tone="warn"><div class="row between wrap"><span>{t('Requests with this key are refused with API_KEY_REVOKED.')}</span>{manage && <Button icon="play" onClick={enable}>{t('Enable')}</Button>}</div></Notice>}
         <section class="card"><header><h2>{t('Permissions')}</h2></header><div class="body stack">
           <p>{sentence(key.permissions)}</p>
-          <table class="grid"><thead><tr><th scope="col"><span class="sr">{t('Scope')}</span></th>{ACTIONS.map((action) => <th scope="col">{actionName(action)}</th>)}</tr></thead>
-            <tbody>{SCOPES.map((scope) => <tr><th scope="row">{scope.title()}</th>{ACTIONS.map((action) => <td>{!scope.actions.includes(action) ? null : key.permissions.includes(`${scope.name}:${action}`) ? <span class="yes"><Icon name="check" /><span class="sr">{t('allowed')}</span></span> : <span class="muted">–<span class="sr">{t('not allowed')}</span></span>}</td>)}</tr>)}</tbody></table>
+          <div class="tablewrap"><table class="grid"><thead><tr><th scope="col"><span class="sr">{t('Scope')}</span></th>{ACTIONS.map((action) => <th scope="col">{actionName(action)}</th>)}</tr></thead>
+            <tbody>{SCOPES.map((scope) => <tr><th scope="row"><ScopeName of={scope} /></th>{ACTIONS.map((action) => <td>{!scope.actions.includes(action) ? null : key.permissions.includes(`${scope.name}:${action}`) ? <span class="yes"><Icon name="check" /><span class="sr">{t('allowed')}</span></span> : <span class="muted">–<span class="sr">{t('not allowed')}</span></span>}</td>)}</tr>)}</tbody></table></div>
         </div></section>
         <section class="card"><header><h2>{t('Usage')}</h2></header><div class="body">
           <dl class="dl">
-            <dt>{t('Rate limits')}</dt><dd>{t('{minute} requests a minute, {hour} an hour', { minute: number(key.perMinute), hour: number(key.perHour) })}</dd>
-            <dt>{t('Last use')}</dt><dd><When at={key.lastUsedAt} never={t('never')} /> {key.lastUsedAddress && <>· <code>{key.lastUsedAddress}</code></>}</dd>
+            <dt>{t('Rate limits')}</dt><dd>{list([tn(key.perMinute, '{n} request a minute', '{n} requests a minute'), tn(key.perHour, '{n} request an hour', '{n} requests an hour')])}</dd>
+            <dt>{t('Last use')}</dt><dd><When at={key.lastUsedAt} never={t('not used yet')} /> {key.lastUsedAddress && <>· <code>{key.lastUsedAddress}</code></>}</dd>
             <dt>{t('Addresses')}</dt><dd>{key.allowedAddresses.length ? <code>{key.allowedAddresses.join(', ')}</code> : t('any')}</dd>
             <dt>{t('Expires')}</dt><dd>{key.expiresAt ? moment(key.expiresAt) : t('never')}</dd>
           </dl>

@@ -1,5 +1,5 @@
 // Knowledge: what the agent answers from. Files by drop, texts by paste, websites by address.
-import { address, agent, announce, ApiError, ask, Badge, Bar, Button, call, can, Cli, Dialog, done, Empty, errorTitle, Failure, href, Icon, invalidate, Loaded, Menu, navigate, number, post, remove, Search, seg, setQuery, t, TextField, tn, useActions, useForm, useQuery, useRef, useSignal, When, type KnowledgeDocument, type Query, type Website } from '../kit';
+import { address, agent, announce, ApiError, ask, Badge, Bar, Button, call, can, Cli, Dialog, done, Empty, errorTitle, Failure, holds, href, Icon, invalidate, Loaded, Menu, navigate, number, post, remove, Search, seg, sentences, setQuery, t, TextField, tn, useActions, useForm, useQuery, useRef, useSignal, When, type KnowledgeDocument, type Query, type Website } from '../kit';
 import type { ComponentChildren } from 'preact';
 import { AddWebsite, documentsRoot as root, shortUrl, WebsiteRecord, websitePath, Websites, websitesRoot } from './parts/websites';
 
@@ -53,7 +53,7 @@ const Teach = ({ close }: { close: () => void }) => {
 };
 const drop = (one: KnowledgeDocument, website: Website | undefined) => ask({
   title: t('Remove {name}?', { name: one.title }), button: t('Remove document'), bad: true, cli: `knowledge remove ${one.id} --agent ${agent.value}`,
-  text: <>{t('The agent no longer answers from it. Existing replies stay.')}{website && ' ' + t('It is a page of {name}: the next crawl adds it again if the page is still there.', { name: shortUrl(website.url) })}</>,
+  text: sentences(t('The agent no longer answers from it. Existing replies stay.'), website && t('It is a page of {name}: the next crawl adds it again if the page is still there.', { name: shortUrl(website.url) })),
   run: async () => { await remove(`${root()}/${seg(one.id)}`); invalidate(root()); done(t('{name} is removed', { name: one.title })); },
 });
 /** The documents that were added here, in the filter by origin. */
@@ -88,7 +88,7 @@ interface DocumentsProps {
 const Documents = ({ query, websites, write, adding }: DocumentsProps) => {
   const search = address.value.query.get('q') ?? '';
   const source = address.value.query.get('source') ?? '';
-  const fits = (one: KnowledgeDocument) => (!search || `${one.title} ${one.fileName}`.toLocaleLowerCase().includes(search.toLocaleLowerCase())) && (!source || (source == OWN ? !one.sourceId : one.sourceId == source));
+  const fits = (one: KnowledgeDocument) => (!search || holds(`${one.title} ${one.fileName}`, search)) && (!source || (source == OWN ? !one.sourceId : one.sourceId == source));
   return (
     <Loaded query={query}>{(all) => {
       if (!all.length) return <Empty icon="book" title={t('No documents yet')} cli={`knowledge add FILE --agent ${agent.value}`} action={write && adding}>{t('Drop PDF, Word, Markdown, HTML or text files anywhere on this page, or add a website. The agent answers from them and cites its sources.')}</Empty>;
@@ -144,13 +144,14 @@ export default ({ rest }: { rest: string[] }) => {
     ...(id ? [{ id: 'close', label: t('Close the record'), icon: 'x' as const, keys: 'Escape', run: close }] : []),
   ]);
   const all = documents.data ?? [];
+  const passages = all.reduce((sum, one) => sum + one.passages, 0);
   const tabs: [boolean, string, string, number | undefined][] = [[!isWebsites, `/a/${seg(agent.value!)}/knowledge`, t('Documents'), documents.data?.length], [isWebsites, websitePath(), t('Websites'), websites.data?.length]];
   return (
     <div class={`split${id ? ' open' : ''}`}>
       <div class="pane under dropzone" onDragOver={(event) => { if (write && event.dataTransfer?.types.includes('Files')) { event.preventDefault(); over.value = true; } }} onDragLeave={(event) => { if (!(event.currentTarget as Node).contains(event.relatedTarget as Node)) over.value = false; }}
         onDrop={(event) => { if (!write) return; event.preventDefault(); over.value = false; add(event.dataTransfer?.files); }}>
         <Bar title={t('Knowledge')}>
-          {!isWebsites && !!all.length && <span class="muted small wide-only">{tn(all.length, '{n} document', '{n} documents')} · {tn(all.reduce((sum, one) => sum + one.passages, 0), '{n} passage', '{n} passages')}</span>}
+          {!isWebsites && !!all.length && <span class="muted small wide-only">{tn(all.length, '{n} document', '{n} documents')} · {tn(passages, '{n} passage', '{n} passages')}</span>}
           {write && (isWebsites ? <Button kind="main" icon="plus" keys={id ? undefined : 'n'} onClick={addWebsite}>{t('Add website')}</Button> : <><Button onClick={teach}>{t('Teach')}</Button><Button icon="note" onClick={addText}>{t('Add text')}</Button><Button kind="main" icon="plus" keys="n" onClick={pick}>{t('Add files')}</Button></>)}
         </Bar>
         <input ref={input} type="file" multiple accept={TYPES} hidden onChange={(event) => { add(event.currentTarget.files); event.currentTarget.value = ''; }} />

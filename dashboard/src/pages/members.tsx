@@ -1,6 +1,6 @@
 // Settings → Members: who may do what, invitations, recovery, the end of access.
 import {
-  address, ago, ApiError, ask, Badge, Bar, Button, can, Cli, Copy, Dialog, done, Empty, errorTitle, Failure, invalidate, Loaded, Mark, Menu, moment, Notice, number, operator, post, put, quoted, remove,
+  address, ago, ApiError, ask, Badge, Bar, Button, can, Cli, Copy, Dialog, done, Empty, errorTitle, Failure, holds, invalidate, list, Loaded, Mark, Menu, moment, Notice, number, operator, post, put, quoted, remove,
   Search, seg, Select, setQuery, t, TextField, useActions, useEffect, useForm, useKeys, useQuery, useSignal, When, who, type Invitation, type Item, type MadeLink, type Member,
 } from '../kit';
 import { Grants, RolesField } from './parts/roles';
@@ -37,7 +37,7 @@ const Invite = ({ close }: { close: () => void }) => {
     <Dialog title={t('Invite someone')} onClose={close} foot={<><Cli line={`operators invite ${quoted(form.values.email || '…')}${roleFlags(form.values.grants)}`} /><Button onClick={close}>{t('Cancel')}</Button><Button kind="main" busy={form.busy} keys="mod+Enter" onClick={save}>{t('Create link')}</Button></>}>
       <form class="stack" noValidate onSubmit={(event) => { event.preventDefault(); save(); }}>
         <TextField type="email" label={t('E-mail')} autofocus autocomplete="off" hint={t('Identifies the account. Nothing is sent to it: you pass the link on.')} {...text('email')} />
-        <TextField label={t('Name')} autocomplete="off" hint={t('The person can change it later.')} {...text('name')} />
+        <TextField label={t('Full name')} autocomplete="off" hint={t('The person can change it later.')} {...text('name')} />
         <RolesField value={form.values.grants} error={form.errors['grants']} onChange={(grants) => form.set('grants', grants)} />
         <Select label={t('The link expires after')} value={form.values.valid} error={form.errors['validForSeconds']} options={DAYS.map(([value, label]) => [value, label()])} onChange={(value) => form.set('valid', value)} />
         {form.failure && <Failure error={form.failure} />}
@@ -109,14 +109,14 @@ const People = ({ all, show }: { all: readonly Member[]; show: (shown: Shown) =>
   const manages = can('members.manage', null);
   return (
     <div class="tablewrap" tabIndex={0} role="region" aria-label={t('Members')}><table class="list">
-      <thead><tr><th scope="col">{t('Name')}</th><th scope="col">{t('Roles')}</th><th scope="col">{t('Signs in with')}</th><th scope="col">{t('Last seen')}</th><th scope="col">{t('State')}</th><th scope="col"><span class="sr">{t('Actions')}</span></th></tr></thead>
+      <thead><tr><th scope="col">{t('Full name')}</th><th scope="col">{t('Roles')}</th><th scope="col">{t('Signs in with')}</th><th scope="col">{t('Last seen')}</th><th scope="col">{t('State')}</th><th scope="col"><span class="sr">{t('Actions')}</span></th></tr></thead>
       <tbody>{all.map((member) => (
         <tr key={member.id}>
-          <td><span class="row"><Mark kind="round" name={member.name} /><span class="stack none"><span class="strong cut"><bdi>{member.name}</bdi>{member.id == operator.value?.id && <span class="muted"> · {t('you')}</span>}</span><span class="muted small cut">{member.email}</span></span></span></td>
+          <td><span class="row"><Mark kind="round" name={member.name} /><span class="stack none"><span class="strong cut"><bdi>{member.name}</bdi>{member.id == operator.value?.id && <span class="muted"> · {t('you')}</span>}</span><span class="muted small cut" dir="auto">{member.email}</span></span></span></td>
           <td><Grants of={member.grants} /></td>
-          <td class="muted">{member.methods.map((one) => METHODS[one]?.() ?? one).join(', ') || t('not set up')}</td>
+          <td class="muted">{list(member.methods.map((one) => METHODS[one]?.() ?? one)) || t('not set up')}</td>
           <td class="muted"><When at={member.lastSeenAt} /></td>
-          <td><span class="row wrap">{isRecent(member.recoveredAt) && <Badge tone="warn" dot>{t('used a recovery code {when}', { when: ago(member.recoveredAt!) })}</Badge>}{member.isDisabled ? <Badge dot open>{t('disabled')}</Badge> : <Badge tone="ok" dot>{member.sessions ? t('signed in') : t('active')}</Badge>}</span></td>
+          <td><span class="row wrap">{isRecent(member.recoveredAt) && <Badge tone="warn" dot>{t('used a recovery code {when}', { when: ago(member.recoveredAt!) })}</Badge>}{member.isDisabled ? <Badge tone="bad" dot open>{t('account disabled')}</Badge> : <Badge tone={member.sessions ? 'ok' : ''} dot open={!member.sessions}>{member.sessions ? t('signed in') : t('signed out')}</Badge>}</span></td>
           <td class="end">{manages && <Menu label={t('Actions for {name}', { name: member.name })} items={itemsOf(member, show)} trigger={({ open, expanded }) => <Button kind="quiet" icon="dots" label={t('Actions for {name}', { name: member.name })} expanded={expanded} onClick={open} />} />}</td>
         </tr>
       ))}</tbody>
@@ -133,7 +133,7 @@ const Waiting = ({ all }: { all: readonly Invitation[] }) => {
       <thead><tr><th scope="col">{t('E-mail')}</th><th scope="col">{t('Roles')}</th><th scope="col">{t('Invited by')}</th><th scope="col">{t('Link')}</th><th scope="col"><span class="sr">{t('Actions')}</span></th></tr></thead>
       <tbody>{all.map((one) => (
         <tr key={one.id}>
-          <td><span class="stack none"><span class="strong cut">{one.email}</span>{one.name && <span class="muted small cut"><bdi>{one.name}</bdi></span>}</span></td>
+          <td><span class="stack none"><span class="strong cut" dir="auto">{one.email}</span>{one.name && <span class="muted small cut"><bdi>{one.name}</bdi></span>}</span></td>
           <td><Grants of={one.grants} /></td>
           <td class="muted"><span dir="auto">{who(one.invitedBy)}</span> · <When at={one.invitedAt} /></td>
           <td>{one.isVoid ? <Badge tone="bad" dot>{t('void: the inviter may no longer grant these roles')}</Badge> : <Badge tone="warn" dot>{t('expires {when}', { when: ago(one.expiresAt) })}</Badge>}</td>
@@ -159,7 +159,7 @@ export default () => {
     if (manages) invite();
   }, [asked]);
   useActions(manages ? [{ id: 'new', label: t('Invite someone'), icon: 'plus', keys: 'n', run: invite }] : []);
-  const fits = (text: string) => text.toLocaleLowerCase().includes(search.toLocaleLowerCase());
+  const fits = (text: string) => holds(text, search);
   const close = () => (shown.value = null);
   const nothing = <Empty icon="search" title={t('No matches')} action={<Button onClick={() => setQuery({ q: null })}>{t('Clear filter')}</Button>}>{t('Nothing matches “{text}”.', { text: search })}</Empty>;
   const asking = manages && <Button kind="main" icon="plus" onClick={invite}>{t('Invite')}</Button>;

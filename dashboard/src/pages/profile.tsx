@@ -1,5 +1,5 @@
 // Profile: name, language, look, keys, and how the operator signs in.
-import { ApiError, ask, Badge, Bar, Button, Check, create, Dialog, done, errorTitle, Failure, hasPasskeys, invalidate, languages, letters, Loaded, number, operator, patch, post, put, remove, seg, Select, session, setDensity, setLocale, setTheme, stored, t, TextField, useEffect, useForm, useQuery, useSignal, When, type Ceremony, type NewRecoveryCodes, type OwnMethods, type OwnSession, type Passkey, type TotpSeed } from '../kit';
+import { ApiError, ask, Badge, Bar, Button, Check, create, Dialog, done, errorTitle, Failure, filled, hasPasskeys, invalidate, languages, letters, Loaded, number, operator, patch, post, put, remove, seg, Select, session, setDensity, setLocale, setTheme, stored, t, TextField, useEffect, useForm, useQuery, useSignal, When, type Ceremony, type NewRecoveryCodes, type OwnMethods, type OwnSession, type Passkey, type TotpSeed } from '../kit';
 import { Identities } from './parts/identities';
 import { RecoveryCodes, TotpFields } from './parts/second-step';
 
@@ -19,7 +19,7 @@ const You = () => {
   return (
     <section class="card"><header><h2>{t('You')}</h2></header>
       <form class="body stack" onSubmit={(event) => { event.preventDefault(); save(); }}>
-        <div class="two"><TextField label={t('Name')} autocomplete="name" value={form.values.name} error={form.errors['name']} onInput={(value) => form.set('name', value)} />
+        <div class="two"><TextField label={t('Full name')} autocomplete="name" value={form.values.name} error={form.errors['name']} onInput={(value) => form.set('name', value)} />
           <TextField label={t('Name shown to visitors')} hint={t('Shown on your replies. Leave empty to use your name.')} value={form.values.displayName} error={form.errors['displayName']} onInput={(value) => form.set('displayName', value)} /></div>
         {form.failure && <Failure error={form.failure} />}
         {form.dirty && <div class="row"><Button type="submit" kind="main" busy={form.busy}>{t('Save')}</Button><Button onClick={() => form.reset()}>{t('Discard')}</Button></div>}
@@ -71,7 +71,7 @@ const Passkeys = () => {
   return (
     <section class="card"><header><h2>{t('Passkeys')}</h2><span class="end">{hasPasskeys() && <Button icon="plus" busy={busy.value} onClick={() => void add()}>{t('Add passkey')}</Button>}</span></header>
       <Loaded query={list} rows={2}>{(rows) => rows.length ? <ul>{rows.map((one) => (
-        <li class="setting"><div><span class="strong" dir="auto">{one.name}</span><br /><span class="muted small">{one.isSuspect && <><Badge tone="warn" dot>{t('may be copied')}</Badge> </>}{t('Added')} <When at={one.createdAt} /> · {t('last used')} <When at={one.lastUsedAt} never={t('never')} /></span></div>
+        <li class="setting"><div><span class="strong" dir="auto">{one.name}</span><br /><span class="muted small">{one.isSuspect && <><Badge tone="warn" dot>{t('may be copied')}</Badge> </>}{filled(t('Added {when}'), { when: <When at={one.createdAt} /> })} · {one.lastUsedAt ? filled(t('last used {when}'), { when: <When at={one.lastUsedAt} /> }) : t('not used yet')}</span></div>
           <div class="row"><Button kind="quiet" icon="trash" label={t('Remove {name}', { name: one.name })} onClick={() => ask({ title: t('Remove {name}?', { name: one.name }), text: t('You can no longer sign in with it. The passkey stays on the device until you delete it there.'), button: t('Remove passkey'), bad: true, run: async () => { await remove(`/me/passkeys/${seg(one.id)}`); refresh(); done(t('The passkey is removed')); } })} /></div></li>
       ))}</ul> : <div class="body"><p class="muted">{hasPasskeys() ? t('No passkeys yet. A passkey cannot be phished, and there is nothing to remember.') : t('Passkeys need a host name and HTTPS or localhost.')}</p></div>}</Loaded>
     </section>
@@ -134,9 +134,9 @@ const Methods = () => {
         const left = one.recoveryCodesLeft;
         const isReady = !!one.passwordChangedAt && !!one.totpConfirmedAt;
         return <ul>
-          <li class="setting many"><div><span class="strong">{t('Password and authenticator app')}</span><br /><span class="muted small">{isReady ? <>{t('Password changed')} <When at={one.passwordChangedAt} /> · {t('app set up')} <When at={one.totpConfirmedAt} /></> : t('For browsers without your passkeys. A password works together with a code from an app.')}</span></div>
+          <li class="setting many"><div><span class="strong">{t('Password and authenticator app')}</span><br /><span class="muted small">{isReady ? <>{filled(t('Password changed {when}'), { when: <When at={one.passwordChangedAt} /> })} · {filled(t('app set up {when}'), { when: <When at={one.totpConfirmedAt} /> })}</> : t('For browsers without your passkeys. A password works together with a code from an app.')}</span></div>
             <div class="row wrap">{isReady ? <><Button onClick={() => (open.value = 'change')}>{t('Change password')}</Button><Button onClick={() => (open.value = 'setUp')}>{t('Replace app')}</Button>{one.passkeys > 0 && <Button kind="quiet" icon="trash" label={t('Remove the password')} onClick={drop} />}</> : <Button onClick={() => (open.value = 'setUp')}>{t('Set up')}</Button>}</div></li>
-          <li class="setting"><div><span class="strong">{t('Recovery codes')}</span> {left !== null && left < 4 && <Badge tone="warn" dot>{t('few left')}</Badge>}<br /><span class="muted small">{left === null ? t('None yet. They let you back in if you lose everything else.') : <>{t('{left} of 10 left', { left: number(left) })} · {t('created')} <When at={one.recoveryCodesMadeAt} /></>}</span></div>
+          <li class="setting"><div><span class="strong">{t('Recovery codes')}</span> {left !== null && left < 4 && <Badge tone="warn" dot>{t('few left')}</Badge>}<br /><span class="muted small">{left === null ? t('None yet. They let you back in if you lose everything else.') : <>{t('{left} of 10 left', { left: number(left) })} · {filled(t('created {when}'), { when: <When at={one.recoveryCodesMadeAt} /> })}</>}</span></div>
             <Button onClick={() => (left === null ? void make().catch(failed) : ask({ title: t('Create new recovery codes?'), text: t('The codes that you have stop working.'), button: t('Create codes'), run: make }))}>{t('Create codes')}</Button></li>
         </ul>;
       }}</Loaded>

@@ -1,6 +1,6 @@
 // The contact schema: fields with their rules, as a table and as JSON, checked against the stored contacts before it is saved.
 import {
-  address, agent, ApiError, ask, Badge, Bar, Button, can, Cli, done, download, Empty, Failure, href, invalidate, Loaded, moment, Notice, number, post, put, seg, setQuery, t, tn, useActions, useForm, useKeys, useQuery, useSignal,
+  address, agent, ApiError, ask, Badge, Bar, Button, can, Cli, done, download, Empty, Failure, fieldLabel, href, invalidate, list, Loaded, moment, Notice, number, post, put, seg, sentences, setQuery, t, tn, useActions, useForm, useKeys, useQuery, useSignal,
   type Form, type Query, type SchemaChange, type SchemaCheck, type SchemaVersion,
 } from '../kit';
 import { FieldDialog, type Definition, type FieldOf } from './parts/schema-field';
@@ -31,10 +31,12 @@ const parsed = (text: string): unknown => {
 };
 const CHANGES: Record<SchemaChange['change'], () => string> = { added: () => t('added'), changed: () => t('changed'), removed: () => t('removed') };
 const Changes = ({ of: changes }: { of: readonly SchemaChange[] }) => (
-  <ul class="plain stack tight">{changes.map((one) => <li><code>{one.field}</code> {CHANGES[one.change]()}{!!one.members.length && <span class="muted"> ({one.members.join(', ')})</span>}</li>)}</ul>
+  <ul class="plain stack tight">{changes.map((one) => <li><code>{one.field}</code> {CHANGES[one.change]()}{!!one.members.length && <span class="muted"> ({list([...one.members])})</span>}</li>)}</ul>
 );
+const lengthOf = (min: number, max: number | null): string[] =>
+  min && max ? [tn(max, '{min}–{n} character', '{min}–{n} characters', { min: number(min) })] : max ? [tn(max, 'at most {n} character', 'at most {n} characters')] : min ? [tn(min, 'at least {n} character', 'at least {n} characters')] : [];
 const rulesOf = (field: FieldOf): string[] => [
-  ...(field.minLength || field.maxLength ? [t('{from}–{to} characters', { from: field.minLength ?? 0, to: field.maxLength ?? '∞' })] : []), ...(field.pattern ? [field.pattern] : []),
+  ...lengthOf(field.minLength ?? 0, field.maxLength ?? null), ...(field.pattern ? [field.pattern] : []),
   ...(field.minimum !== null && field.minimum !== undefined ? [`≥ ${field.minimum}`] : []), ...(field.maximum !== null && field.maximum !== undefined ? [`≤ ${field.maximum}`] : []),
   ...(field.options ? [tn(field.options.length, '{n} option', '{n} options')] : []),
 ];
@@ -43,10 +45,10 @@ const Rows = ({ of: fields, title, edit, remove }: { of: FieldOf[]; title: strin
     <thead><tr><th scope="col">{t('Field')}</th><th scope="col">{t('Type')}</th><th scope="col">{t('Rules')}</th><th scope="col"><span class="sr">{t('Actions')}</span></th></tr></thead>
     <tbody>{fields.map((field, at) => (
       <tr key={field.name}>
-        <td class="cut"><span class="strong" dir="auto">{field.label ?? field.name}</span> <code class="muted small">{field.name}</code></td>
+        <td class="cut"><span class="strong" dir="auto">{fieldLabel(field)}</span> <code class="muted small">{field.name}</code></td>
         <td class="muted">{field.type}</td>
         <td><span class="row wrap">{field.required && <Badge tone="accent">{t('required')}</Badge>}{field.unique && <Badge>{t('unique')}</Badge>}{field.sensitive && <Badge tone="warn">{t('sensitive')}</Badge>}{field.readOnly && <Badge>{t('read-only')}</Badge>}<span class="small muted cut">{rulesOf(field).join(' · ')}</span></span></td>
-        <td class="end">{edit && !field.readOnly && <Button kind="quiet" icon="edit" label={t('Edit {name}', { name: field.label ?? field.name })} onClick={() => edit(at)} />}{remove && <Button kind="quiet" icon="trash" label={t('Remove {name}', { name: field.label ?? field.name })} onClick={() => remove(at)} />}</td>
+        <td class="end">{edit && !field.readOnly && <Button kind="quiet" icon="edit" label={t('Edit {name}', { name: fieldLabel(field) })} onClick={() => edit(at)} />}{remove && <Button kind="quiet" icon="trash" label={t('Remove {name}', { name: fieldLabel(field) })} onClick={() => remove(at)} />}</td>
       </tr>
     ))}</tbody>
   </table></div>
@@ -82,7 +84,7 @@ const Versions = () => {
 };
 const checkedInWords = (check: SchemaCheck) => (check.isComplete
   ? tn(check.contactsChecked, '{n} contact was checked.', 'All {n} contacts were checked.', { n: number(check.contactsChecked) })
-  : t('The oldest {n} contacts were checked; there are more.', { n: number(check.contactsChecked) }));
+  : tn(check.contactsChecked, 'The oldest contact was checked; there are more.', 'The oldest {n} contacts were checked; there are more.'));
 const Checked = ({ of: check }: { of: SchemaCheck }) => (
   <section class="card" role="status" aria-label={t('Result of the check')}><div class="body stack">
     {check.changes.length ? <Changes of={check.changes} /> : <p>{t('This is the schema in force.')}</p>}
@@ -128,7 +130,7 @@ const Editor = ({ stored, query }: { stored: Schema; query: Query<Schema> }) => 
     if (!found.contactsFailing) return store(definition).catch(overtaken);
     ask({
       title: t('Save this contact schema?'), button: t('Save schema'), cli: `contact-schema set --agent ${agent.value} --file contact-schema.json`,
-      text: <><p>{tn(found.contactsFailing, '{n} contact would no longer pass', '{n} contacts would no longer pass', { n: number(found.contactsFailing) })}. {checkedInWords(found)}</p><p>{t('Stored contacts stay as they are. The rules apply when somebody changes them.')}</p></>,
+      text: <><p>{sentences(tn(found.contactsFailing, '{n} contact would no longer pass.', '{n} contacts would no longer pass.'), checkedInWords(found))}</p><p>{t('Stored contacts stay as they are. The rules apply when somebody changes them.')}</p></>,
       run: () => store(definition).catch(overtaken),
     });
     throw new ApiError(0, 'CANCELLED', '');

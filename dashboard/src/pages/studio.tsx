@@ -1,5 +1,5 @@
 // The studio: how the agent looks, replies and hands over, questions to try, and the tag for web pages.
-import { agent, ApiError, Badge, Bar, Button, can, changed, Check, Cli, done, download, Failure, Field, get, href, invalidate, Loaded, merge, Notice, number, put, seg, Select, t, TextField, useActions, useForm, useKeys, useQuery, useSignal, type AgentSettings, type Form, type SchemaField, type Values } from '../kit';
+import { agent, ApiError, Badge, Bar, Button, can, changed, Check, Cli, done, download, Failure, Field, fieldLabel, get, href, invalidate, list, Loaded, merge, Notice, number, put, seg, Select, t, TextField, useActions, useForm, useKeys, useQuery, useRef, useSignal, type AgentSettings, type Form, type SchemaField, type Values } from '../kit';
 import type { ComponentChildren } from 'preact';
 import { Install } from './parts/studio-install';
 import { Preview } from './parts/studio-preview';
@@ -7,11 +7,17 @@ import { fieldOf, LOOK, PAGES, PEOPLE, read, REPLIES, write, type Kinds, type Tr
 import { Try } from './parts/studio-try';
 
 const root = () => `/agents/${seg(agent.value!)}/settings`;
+interface Named {
+  label: string;
+  error: string | undefined;
+}
 interface Edit {
   form: Form<Values>;
-  /** The name and value of a field for text. */
-  text: (path: string) => { value: string; onInput: (value: string) => void; error: string | undefined };
-  flag: (path: string) => { checked: boolean; onChange: (checked: boolean) => void };
+  /** The name of a field, and what is wrong with it; with its value for a text, a choice and a box. */
+  field: (path: string, label: string) => Named;
+  text: (path: string, label: string) => Named & { value: string; onInput: (value: string) => void };
+  choice: (path: string, label: string) => Named & { value: string; onChange: (value: string) => void };
+  flag: (path: string, label: string) => { label: string; checked: boolean; onChange: (checked: boolean) => void };
   settings: AgentSettings;
 }
 type Fields = (edit: Edit) => ComponentChildren;
@@ -19,54 +25,54 @@ type Fields = (edit: Edit) => ComponentChildren;
 const Card = ({ title, hint, children }: { title: string; hint?: string; children: ComponentChildren }) => (
   <section class="card"><header><h2>{title}</h2></header><div class="body stack">{hint && <p class="muted">{hint}</p>}{children}</div></section>
 );
-const Look: Fields = ({ form, text }) => (
+const Look: Fields = ({ form, field, text, choice }) => (
   <>
     <Card title={t('Head')}>
-      <TextField label={t('Title')} placeholder={t('The agent’s name')} {...text('appearance.title')} />
-      <TextField label={t('Subtitle')} {...text('appearance.subtitle')} />
-      <TextField label={t('Address of an image')} type="url" placeholder="https://" hint={t('On the widget host or a host of the list under Install.')} {...text('appearance.avatar')} />
+      <TextField placeholder={t('The agent’s name')} {...text('appearance.title', t('Title'))} />
+      <TextField {...text('appearance.subtitle', t('Subtitle'))} />
+      <TextField type="url" placeholder="https://" hint={t('On the widget host or a host of the list under Install.')} {...text('appearance.avatar', t('Address of an image'))} />
     </Card>
     <Card title={t('Colours and position')}>
       <div class="two">
-        <Field label={t('Colour')} error={form.errors['appearance.color']} hint={t('The widget picks text that is readable on it.')}>{(props) => <span class="row"><input type="color" class="swatch" aria-label={t('Pick a colour')} value={/^#[\da-f]{6}$/i.test(String(form.values['appearance.color'])) ? String(form.values['appearance.color']) : '#000000'} onInput={(event) => form.set('appearance.color', event.currentTarget.value)} /><input class="input mono" value={String(form.values['appearance.color'])} spellcheck={false} onInput={(event) => form.set('appearance.color', event.currentTarget.value)} {...props} /></span>}</Field>
-        <Select label={t('Theme')} value={String(form.values['appearance.theme'])} options={[['auto', t('As the page')], ['light', t('Light')], ['dark', t('Dark')]]} error={form.errors['appearance.theme']} onChange={(value) => form.set('appearance.theme', value)} />
-        <Select label={t('Position')} value={String(form.values['appearance.position'])} options={[['', t('By the language of the page')], ['bottom-right', t('Bottom right')], ['bottom-left', t('Bottom left')]]} error={form.errors['appearance.position']} onChange={(value) => form.set('appearance.position', value)} />
+        <Field {...field('appearance.color', t('Colour'))} hint={t('The widget picks text that is readable on it.')}>{(props) => <span class="row"><input type="color" class="swatch" aria-label={t('Pick a colour')} value={/^#[\da-f]{6}$/i.test(String(form.values['appearance.color'])) ? String(form.values['appearance.color']) : '#000000'} onInput={(event) => form.set('appearance.color', event.currentTarget.value)} /><input class="input mono" value={String(form.values['appearance.color'])} spellcheck={false} onInput={(event) => form.set('appearance.color', event.currentTarget.value)} {...props} /></span>}</Field>
+        <Select options={[['auto', t('As the page')], ['light', t('Light')], ['dark', t('Dark')]]} {...choice('appearance.theme', t('Theme'))} />
+        <Select options={[['', t('By the language of the page')], ['bottom-right', t('Bottom right')], ['bottom-left', t('Bottom left')]]} {...choice('appearance.position', t('Position'))} />
       </div>
     </Card>
     <Card title={t('Words')}>
-      <TextField label={t('Greeting')} rows={3} {...text('appearance.greeting')} />
-      <TextField label={t('Suggested questions')} rows={3} hint={t('One on each line, at most six.')} {...text('appearance.suggestions')} />
-      <TextField label={t('Teaser next to the launcher')} {...text('appearance.teaser.text')} />
-      <TextField label={t('Notice that an AI answers')} placeholder={t('In the language of the visitor')} {...text('appearance.disclosure')} />
-      <TextField label={t('Text at the bottom')} {...text('appearance.footer')} />
-      <TextField label={t('Privacy policy')} type="url" placeholder="https://" {...text('appearance.privacyUrl')} />
+      <TextField rows={3} {...text('appearance.greeting', t('Greeting'))} />
+      <TextField rows={3} hint={t('One on each line, at most six.')} {...text('appearance.suggestions', t('Suggested questions'))} />
+      <TextField {...text('appearance.teaser.text', t('Teaser next to the launcher'))} />
+      <TextField placeholder={t('In the language of the visitor')} {...text('appearance.disclosure', t('Notice that an AI answers'))} />
+      <TextField {...text('appearance.footer', t('Text at the bottom'))} />
+      <TextField type="url" placeholder="https://" {...text('appearance.privacyUrl', t('Privacy policy'))} />
     </Card>
   </>
 );
-const Replies: Fields = ({ form, text, settings }) => {
+const Replies: Fields = ({ form, text, choice, settings }) => {
   const responder = String(form.values['chat.responder']);
   const names: Record<string, string> = { knowledge: t('Passages of your documents, without a model'), llm: t('A language model') };
   const known = settings.responders.includes(responder) ? settings.responders : [...settings.responders, responder];
   return (
     <>
       <Card title={t('Who answers')}>
-        <Select label={t('Responder')} value={responder} options={known.map((one): [string, string] => [one, names[one] ?? one])} error={form.errors['chat.responder']} hint={settings.responders.includes('llm') ? undefined : t('This server has no language model. The operator configures one with --llm-endpoint.')} onChange={(value) => form.set('chat.responder', value)} />
-        <TextField label={t('Needed coverage, 0 to 1')} inputmode="numeric" hint={t('How sure the agent must be that its documents answer. Try shows the coverage of a question.')} {...text('chat.minCoverage')} />
-        <TextField label={t('Replies a day')} inputmode="numeric" hint={t('Beyond them visitors get the form. 0 is no limit.')} {...text('chat.turnsPerDay')} />
+        <Select {...choice('chat.responder', t('Responder'))} options={known.map((one): [string, string] => [one, names[one] ?? one])} hint={settings.responders.includes('llm') ? undefined : t('This server has no language model. The operator configures one with --llm-endpoint.')} />
+        <TextField inputmode="numeric" hint={t('How sure the agent must be that its documents answer. Try shows the coverage of a question.')} {...text('chat.minCoverage', t('Needed coverage, 0 to 1'))} />
+        <TextField inputmode="numeric" hint={t('Beyond them visitors get the form. 0 is no limit.')} {...text('chat.turnsPerDay', t('Replies a day'))} />
       </Card>
       {responder != 'knowledge' && (
         <Card title={t('Model')}>
-          <TextField label={t('Instructions')} rows={8} hint={t('Tone, scope, what never to say. At most 8,000 characters.')} {...text('chat.instructions')} />
+          <TextField rows={8} hint={t('Tone, scope, what never to say. At most 8,000 characters.')} {...text('chat.instructions', t('Instructions'))} />
           <div class="two">
-            <TextField label={t('Endpoint')} hint={t('Its name in the settings of the server.')} {...text('chat.llm.endpoint')} />
-            <TextField label={t('Model')} placeholder={t('The endpoint’s own')} {...text('chat.llm.model')} />
-            <Select label={t('May answer from')} value={String(form.values['chat.llm.grounding'])} options={[['strict', t('your documents only')], ['open', t('general knowledge too, marked as such')]]} error={form.errors['chat.llm.grounding']} onChange={(value) => form.set('chat.llm.grounding', value)} />
-            <Select label={t('When the model fails')} value={String(form.values['chat.fallback'])} options={[['knowledge', t('answer from passages')], ['error', t('show an error')]]} error={form.errors['chat.fallback']} onChange={(value) => form.set('chat.fallback', value)} />
-            <TextField label={t('Temperature, 0 to 2')} inputmode="numeric" {...text('chat.llm.temperature')} />
-            <TextField label={t('Tokens of a reply')} inputmode="numeric" {...text('chat.llm.maxOutputTokens')} />
-            <TextField label={t('Tokens of a prompt')} inputmode="numeric" {...text('chat.llm.contextTokens')} />
-            <TextField label={t('Tokens a day')} inputmode="numeric" hint={t('0 is no limit.')} {...text('chat.llm.tokensPerDay')} />
-            <TextField label={t('Cost a day')} inputmode="numeric" placeholder={t('No limit')} {...text('chat.llm.costPerDay')} />
+            <TextField hint={t('Its name in the settings of the server.')} {...text('chat.llm.endpoint', t('Endpoint'))} />
+            <TextField placeholder={t('The endpoint’s own')} {...text('chat.llm.model', t('Model'))} />
+            <Select options={[['strict', t('your documents only')], ['open', t('general knowledge too, marked as such')]]} {...choice('chat.llm.grounding', t('May answer from'))} />
+            <Select options={[['knowledge', t('answer from passages')], ['error', t('show an error')]]} {...choice('chat.fallback', t('When the model fails'))} />
+            <TextField inputmode="numeric" {...text('chat.llm.temperature', t('Temperature, 0 to 2'))} />
+            <TextField inputmode="numeric" {...text('chat.llm.maxOutputTokens', t('Tokens of a reply'))} />
+            <TextField inputmode="numeric" {...text('chat.llm.contextTokens', t('Tokens of a prompt'))} />
+            <TextField inputmode="numeric" hint={t('0 is no limit.')} {...text('chat.llm.tokensPerDay', t('Tokens a day'))} />
+            <TextField inputmode="numeric" placeholder={t('No limit')} {...text('chat.llm.costPerDay', t('Cost a day'))} />
           </div>
         </Card>
       )}
@@ -76,13 +82,14 @@ const Replies: Fields = ({ form, text, settings }) => {
 const LeadFields = ({ edit }: { edit: Edit }) => {
   const schema = useQuery<{ fields: SchemaField[]; customFields: SchemaField[] }>(`/agents/${seg(agent.value!)}/contact-schema`);
   const chosen = edit.form.values['lead.fields'] as string[];
+  const { error } = edit.field('lead.fields', t('Form'));
   const toggle = (name: string, on: boolean) => edit.form.set('lead.fields', on ? [...chosen, name] : chosen.filter((one) => one != name));
   return (
     <Loaded query={schema} rows={3}>{(one) => {
       const named = [...one.fields.map((field) => ({ ...field, at: field.name })), ...one.customFields.map((field) => ({ ...field, at: 'customFields.' + field.name }))];
-      const all = named.filter((field) => !field.sensitive).map((field): [string, string] => [field.at, field.label]);
+      const all = named.filter((field) => !field.sensitive).map((field): [string, string] => [field.at, fieldLabel(field)]);
       const offered = all.filter(([name]) => !/^(id|createdAt|updatedAt|isArchived|customFields|tags|source|status|externalReferenceId)$/.test(name));
-      return <fieldset class="stack tight"><legend>{t('Fields of the form, in the order in which you tick them')}</legend><div class="choices">{offered.map(([name, label]) => <Check label={label} checked={chosen.includes(name)} onChange={(on) => toggle(name, on)} />)}</div>{edit.form.errors['lead.fields'] && <span class="wrong">{edit.form.errors['lead.fields']}</span>}</fieldset>;
+      return <fieldset class="stack tight"><legend>{t('Fields of the form, in the order in which you tick them')}</legend><div class="choices">{offered.map(([name, label]) => <Check label={label} checked={chosen.includes(name)} onChange={(on) => toggle(name, on)} />)}</div>{error && <span class="wrong">{error}</span>}</fieldset>;
     }}</Loaded>
   );
 };
@@ -90,32 +97,32 @@ const People: Fields = (edit) => {
   const { form, text, flag } = edit;
   return (
     <>
-      <Card title={t('People')}>
-        <Check label={t('Visitors may ask for a person')} {...flag('chat.handoff.enabled')} />
-        <TextField label={t('Minutes without a reply until the agent answers again')} inputmode="numeric" {...text('chat.handoff.timeoutMinutes')} />
-        <Check label={t('E-mail replies that a visitor does not read')} {...flag('emailReplies')} />
-        <Check label={t('Visitors may rate replies')} {...flag('feedback')} />
+      <Card title={t('Handover to people')}>
+        <Check {...flag('chat.handoff.enabled', t('Visitors may ask for a person'))} />
+        <TextField inputmode="numeric" {...text('chat.handoff.timeoutMinutes', t('Minutes without a reply until the agent answers again'))} />
+        <Check {...flag('emailReplies', t('E-mail replies that a visitor does not read'))} />
+        <Check {...flag('feedback', t('Visitors may rate replies'))} />
       </Card>
       <Card title={t('Form')} hint={t('What a visitor leaves becomes a contact. Without fields there is no form.')}>
         <LeadFields edit={edit} />
-        <Check label={t('Ask before the first message')} {...flag('lead.prechat')} />
-        <TextField label={t('Consent')} rows={2} placeholder={t('No consent is asked for')} {...text('lead.consent.text')} />
-        {!!form.values['lead.consent.text'] && <div class="two"><TextField label={t('Version of this text')} hint={t('Stored with each consent. Change it with the text.')} {...text('lead.consent.version')} /><Check label={t('The form requires it')} {...flag('lead.consent.required')} /></div>}
+        <Check {...flag('lead.prechat', t('Ask before the first message'))} />
+        <TextField rows={2} placeholder={t('No consent is asked for')} {...text('lead.consent.text', t('Consent'))} />
+        {!!form.values['lead.consent.text'] && <div class="two"><TextField hint={t('Stored with each consent. Change it with the text.')} {...text('lead.consent.version', t('Version of this text'))} /><Check {...flag('lead.consent.required', t('The form requires it'))} /></div>}
       </Card>
       <Card title={t('Files and retention')}>
-        <Check label={t('Visitors may send files')} {...flag('uploads.enabled')} />
-        {!!form.values['uploads.enabled'] && <TextField label={t('Types of files')} rows={3} hint={t('One extension on each line.')} {...text('uploads.types')} />}
-        <TextField label={t('Days until a conversation is erased')} inputmode="numeric" hint={t('Counted from its last message, 1 to 3,650. It also holds for existing conversations.')} {...text('retentionDays')} />
+        <Check {...flag('uploads.enabled', t('Visitors may send files'))} />
+        {!!form.values['uploads.enabled'] && <TextField rows={3} hint={t('One extension on each line.')} {...text('uploads.types', t('Types of files'))} />}
+        <TextField inputmode="numeric" hint={t('Counted from its last message, 1 to 3,650. It also holds for existing conversations.')} {...text('retentionDays', t('Days until a conversation is erased'))} />
       </Card>
     </>
   );
 };
 const Pages: Fields = ({ text, flag }) => (
   <Card title={t('Pages')}>
-    <TextField label={t('Pages that may show the agent')} rows={3} hint={t('One origin on each line, such as https://www.example.com or https://*.example.com. Empty for every page.')} {...text('origins')} />
-    <TextField label={t('Hosts of images in replies')} rows={2} {...text('imageHosts')} />
-    <TextField label={t('Hosts that replies may link to')} rows={2} {...text('linkHosts')} />
-    <Check label={t('Link to these hosts only, not to those of the documents')} {...flag('onlyLinkHosts')} />
+    <TextField rows={3} hint={t('One origin on each line, such as https://www.example.com or https://*.example.com. Empty for every page.')} {...text('origins', t('Pages that may show the agent'))} />
+    <TextField rows={2} {...text('imageHosts', t('Hosts of images in replies'))} />
+    <TextField rows={2} {...text('linkHosts', t('Hosts that replies may link to'))} />
+    <Check {...flag('onlyLinkHosts', t('Link to these hosts only, not to those of the documents'))} />
   </Card>
 );
 
@@ -163,10 +170,17 @@ const Editor = ({ data, etag, kinds, name, children, side, above }: { data: Agen
     }
   });
   useKeys([{ key: 'mod+s', label: t('Save'), run: save }]);
+  /** What the settings are called on the page. */
+  const names = useRef<Record<string, string>>({});
+  const field = (path: string, label: string): Named => {
+    names.current[path] = label;
+    return { label, error: form.errors[path] };
+  };
   const edit: Edit = {
-    form, settings: data,
-    text: (path) => ({ value: String(form.values[path] ?? ''), onInput: (value) => form.set(path, value), error: form.errors[path] }),
-    flag: (path) => ({ checked: form.values[path] === true, onChange: (on) => form.set(path, on) }),
+    form, settings: data, field,
+    text: (path, label) => ({ ...field(path, label), value: String(form.values[path] ?? ''), onInput: (value) => form.set(path, value) }),
+    choice: (path, label) => ({ ...field(path, label), value: String(form.values[path]), onChange: (value) => form.set(path, value) }),
+    flag: (path, label) => ({ label: field(path, label).label, checked: form.values[path] === true, onChange: (on) => form.set(path, on) }),
   };
   return (
     <>
@@ -174,7 +188,7 @@ const Editor = ({ data, etag, kinds, name, children, side, above }: { data: Agen
         {above}
         <form class="stack loose" noValidate onSubmit={(event) => { event.preventDefault(); save(); }}>
           {!writes && <Notice><span>{t('Your role shows the settings but does not change them.')}</span></Notice>}
-          {!!theirs.value.length && <Notice tone="warn"><span>{t('A colleague saved at the same time and changed {names}. Your changes are still here: look and save again.', { names: theirs.value.map((one) => one.split('.').at(-1)).join(', ') })}</span></Notice>}
+          {!!theirs.value.length && <Notice tone="warn"><span>{t('A colleague saved at the same time and changed {names}. Your changes are still here: look and save again.', { names: list(theirs.value.map((one) => names.current[one] ?? one)) })}</span></Notice>}
           {form.restored && form.dirty && <Notice tone="info"><div class="row between wrap"><span>{t('Your unsaved input from before is back.')}</span><Button onClick={() => form.reset()}>{t('Discard')}</Button></div></Notice>}
           {form.failure && <Failure error={form.failure} />}
           <fieldset class="stack loose plain" disabled={!writes}>{children(edit)}</fieldset>

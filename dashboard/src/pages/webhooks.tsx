@@ -1,6 +1,6 @@
 // Settings → Webhooks: URLs that events of the agent are sent to, how they are, and what was delivered.
 import {
-  address, agent, Bar, Button, can, Cli, Copy, Empty, href, Loaded, Menu, moment, navigate, Notice, number, Search, setQuery, t, useActions, useEvery, useQuery, useSignal,
+  address, agent, Bar, Button, can, Cli, Copy, Empty, holds, href, Loaded, Menu, moment, navigate, Notice, number, Search, setQuery, t, useActions, useEvery, useQuery, useSignal,
   type Item, type WebhookEndpoint, type WebhookSecret,
 } from '../kit';
 import type { ComponentChildren } from 'preact';
@@ -34,7 +34,7 @@ const useDialogs = () => {
 type Dialogs = ReturnType<typeof useDialogs>;
 /** What can be done with an endpoint. Without its version, an edit is offered on its page alone. */
 const itemsOf = (one: WebhookEndpoint, { open, showSecret }: Dialogs, etag?: string | null): Item[] => {
-  const items: Item[] = etag === undefined ? [{ label: t('Open'), icon: 'chevron', href: href(pageOf(one)) }] : [];
+  const items: Item[] = etag === undefined ? [{ label: t('Open webhook'), icon: 'chevron', href: href(pageOf(one)) }] : [];
   if (!can('webhooks.manage')) return items;
   if (etag !== undefined) items.push({ label: t('Edit'), icon: 'edit', run: () => open({ kind: 'edit', of: one, etag }) });
   items.push(
@@ -69,7 +69,7 @@ const List = () => {
         <Loaded query={webhooks}>{(all) => {
           if (!all.length)
             return <Empty icon="hook" title={t('No webhooks yet')} cli={`webhooks create https://www.example.com/webhooks --agent ${agent.value}`} action={manages && <Button kind="main" icon="plus" onClick={create}>{t('New webhook')}</Button>}>{t('A webhook sends what happens to this agent, such as a new contact or a visitor who asks for a person, to a URL of yours. Messages are signed, name ids and changed fields but no values, and are retried until your server accepts them.')}</Empty>;
-          const shown = all.filter((one) => !search || `${one.url} ${one.description ?? ''} ${one.types.join(' ')}`.toLocaleLowerCase().includes(search.toLocaleLowerCase()));
+          const shown = all.filter((one) => !search || holds(`${one.url} ${one.description ?? ''} ${one.types.join(' ')}`, search));
           return (
             <>
               <div class="filter"><Search label={t('Filter webhooks')} value={search} onInput={(value) => setQuery({ q: value })} /></div>
@@ -80,7 +80,7 @@ const List = () => {
                     <tr key={one.id} data-href={pageOf(one)} onClick={(event) => !event.defaultPrevented && !(event.target as Element).closest('a, button, .menuroot') && navigate(pageOf(one))}>
                       <td><a class="main cut address" href={href(pageOf(one))}>{shortUrl(one.url)}</a>{one.description && <div class="cut muted small"><bdi>{one.description}</bdi></div>}</td>
                       <td><State of={one} /></td>
-                      <td class="muted wide-only cut">{typesInWords(one.types)}</td>
+                      <td class="muted wide-only cut" dir="auto">{typesInWords(one.types)}</td>
                       <td class="muted">{number(one.pending)}</td>
                       <td class="muted"><Moment at={one.lastSuccessAt} /></td>
                       <td class="end"><Actions of={one} items={itemsOf(one, dialogs)} /></td>

@@ -111,7 +111,7 @@ export const VirtualList = <T,>({ pages, label, columns, head, row, id, open, se
   useKeys([
     { key: 'j', label: t('Next row'), run: () => move(1) },
     { key: 'k', label: t('Previous row'), run: () => move(-1) },
-    { key: 'Enter', label: t('Open'), run: () => at >= 0 && open(pages.rows[at]!) },
+    { key: 'Enter', label: t('Open the row'), run: () => at >= 0 && open(pages.rows[at]!) },
   ]);
   const shown = pages.rows.slice(view.value.from, view.value.to);
   return (

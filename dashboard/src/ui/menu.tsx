@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { ComponentChildren } from 'preact';
+import { folded } from '../lib/i18n';
 import { Icon, type IconName } from './icon';
 
 /** An entry; null is a line. */
@@ -47,7 +48,7 @@ export const Menu = ({ items, trigger, label }: { items: Item[]; label: string; 
     } else if (to !== null) {
       event.preventDefault();
       all[(to + all.length) % all.length]?.focus();
-    } else if (event.key.length == 1) all.find((one) => one.textContent?.toLowerCase().startsWith(event.key.toLowerCase()))?.focus();
+    } else if (event.key.length == 1) all.find((one) => folded(one.textContent ?? '').startsWith(folded(event.key)))?.focus();
   };
   const px = (value: number | undefined) => (value === undefined ? undefined : `${value}px`);
   return (

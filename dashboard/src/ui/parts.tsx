@@ -53,6 +53,8 @@ export const Mark = ({ name, kind = '' }: { name: string; kind?: string }) => {
   const letters = (words[0]?.match(/\p{L}|\p{N}/u)?.[0] ?? '?') + (words.length > 1 ? (words[words.length - 1]!.match(/\p{L}|\p{N}/u)?.[0] ?? '') : '');
   return <span class={`mark ${kind}`} data-hue={[...name].reduce((sum, char) => sum + char.charCodeAt(0), 0) % COLORS} aria-hidden="true">{letters.toLocaleUpperCase()}</span>;
 };
+/** A text with components in its slots, such as `Added {when}`. */
+export const filled = (text: string, values: Record<string, ComponentChildren>): ComponentChildren => text.split(/\{(\w+)\}/).map((part, n) => (n % 2 ? values[part] : part));
 /** A time: how long ago, and in full on hover and for screen readers. */
 export const When = ({ at, never = '–' }: { at: string | null | undefined; never?: string }) =>
   at ? <time dateTime={at} title={moment(at)}>{ago(at)}</time> : <span>{never}</span>;

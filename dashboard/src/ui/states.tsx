@@ -3,33 +3,12 @@ import type { ComponentChildren } from 'preact';
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { offlineSince, type ApiError } from '../lib/api';
-import { list, t, time } from '../lib/i18n';
+import { errorTitle } from '../lib/errors';
+import { list, sentences, t, time, tn } from '../lib/i18n';
 import type { Query } from '../lib/cache';
 import { Icon, type IconName } from './icon';
 import { Button, Cli, Copy } from './parts';
 
-/** What failed, in the operator's language; the server's own text is under “Details”. */
-export const errorTitle = (error: ApiError): string => {
-  const texts: Record<string, string> = {
-    OFFLINE: t('The server cannot be reached'),
-    NOT_FOUND: t('This does not exist, or you have no access to it'),
-    INSUFFICIENT_ROLE: t('Your role does not allow this'),
-    PRECONDITION_FAILED: t('A colleague changed this in the meantime'),
-    PRECONDITION_REQUIRED: t('A colleague may have changed this. Reload it first.'),
-    RATE_LIMIT_EXCEEDED: t('Too many requests. Wait a moment.'),
-    TOO_MANY_FAILED_ATTEMPTS: t('Too many attempts. Wait a few minutes.'),
-    SERVICE_UNAVAILABLE: t('The server is not ready'),
-    STORAGE_UNAVAILABLE: t('The store of files is not reachable or full'),
-    INTERNAL_ERROR: t('Something went wrong on the server'),
-    VALIDATION_ERROR: t('Some values are not valid'),
-    LAST_OWNER: t('The last owner must stay'),
-    CROSS_SITE_REQUEST: t('The browser sent this from another site. Open the console in a tab of its own.'),
-    MISDIRECTED_REQUEST: t('The console has another address'),
-    UNAUTHENTICATED: t('You are signed out'),
-    SESSION_ENDED: t('Your session has ended'),
-  };
-  return texts[error.code] ?? error.message;
-};
 /** The details of a failure: the server's text, code and request id to copy. */
 export const Details = ({ error }: { error: ApiError }) => (
   <div class="row wrap small muted">
@@ -55,7 +34,7 @@ const FailurePage = ({ error, again }: { error: ApiError; again: () => void }) =
     <div class="state" role="alert">
       <Icon big name={forbidden ? 'shield' : error.code == 'OFFLINE' ? 'offline' : 'warn'} />
       <h2>{errorTitle(error)}</h2>
-      {forbidden && <p>{t('It needs the permission {name}.', { name: String(error.details['capability']) })} {granters?.length ? t('{names} can grant it.', { names: list(granters) }) : null}</p>}
+      {forbidden && <p>{sentences(t('It needs the permission {name}.', { name: String(error.details['capability']) }), granters?.length && tn(granters.length, '{names} can grant it.', '{names} can grant it.', { names: list(granters) }))}</p>}
       {error.code == 'OFFLINE' && <p>{t('Check your connection. What you have typed is still here.')}</p>}
       <div class="row wrap">{!forbidden && error.status != 404 && <Button kind="main" icon="rotate" onClick={again}>{t('Try again')}</Button>}<Button href={document.location.pathname.split('/').slice(0, -1).join('/') || '/'}>{t('Go back')}</Button></div>
       <Details error={error} />

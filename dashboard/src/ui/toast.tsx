@@ -6,7 +6,7 @@ import { announce, spoken } from '../lib/announce';
 import { t } from '../lib/i18n';
 import { useKeys } from '../lib/keys';
 import { Button } from './parts';
-import { errorTitle } from './states';
+import { errorTitle } from '../lib/errors';
 
 interface Toast {
   id: number;

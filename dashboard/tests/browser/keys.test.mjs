@@ -33,7 +33,7 @@ test('a key is made and tried by keyboard alone, and its secret is dropped', asy
   await page.keyboard.type('Newsletter');
   await tabTo(page, /Contact Access: read/);
   await page.keyboard.press('Space');
-  await page.getByText('Can read contacts and their files. Cannot delete.').waitFor();
+  await page.getByText('Can read contacts and their files. Cannot delete contacts.').waitFor();
   await page.keyboard.press('Control+s');
   const secret = await page.locator('[data-secret]').innerText();
   assert.match(secret, /^svcs_\w{49}$/);

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { artefacts, inspect, start, test, until } from './setup.mjs';
+import { pseudo, untranslated } from './pseudo.mjs';
 
 let all;
 before(async () => (all = await start()));
@@ -65,14 +66,22 @@ const LOOKS = {
   narrow: { viewport: { width: 320, height: 640 } },
   tablet: { viewport: { width: 820, height: 1100 } },
   forced: { forcedColors: 'active' },
+  // German is replaced by English with marks and 40 % more letters.
+  pseudo: { locale: 'de' },
+  'pseudo-phone': { locale: 'de', viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
 };
-const check = async (name, path, options, init) => {
-  const visit = await all.visit(path, { options, init });
+const check = async (name, path, options, open) => {
+  const isPseudo = options.locale == 'de';
+  const visit = await all.visit(path, { options, prepare: isPseudo ? pseudo : undefined });
   await visit.page.locator('h1:visible').first().waitFor();
   await visit.page.waitForFunction(() => !document.querySelector('[role=status][aria-label], .bones'));
+  if (open) {
+    await open(visit.page);
+    await visit.page.locator('dialog[open]').waitFor();
+  }
   await visit.page.waitForTimeout(60);
   await visit.page.screenshot({ path: `${artefacts}${name}.png` });
-  const found = await inspect(visit.page, name);
+  const found = isPseudo ? await untranslated(visit.page, all.stub.data, name) : await inspect(visit.page, name);
   const wide = await visit.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   if (wide > 0) found.push(`${name}: ${wide} px too wide`);
   await visit.done();
@@ -85,8 +94,42 @@ for (const [look, options] of Object.entries(LOOKS))
       all.stub.reset();
       all.stub.signedIn = !['sign-in', 'setup'].includes(name);
       all.stub.needsMethod = name == 'secure';
-      const rtl = look == 'rtl' ? () => document.addEventListener('DOMContentLoaded', () => new MutationObserver(() => document.documentElement.dir != 'rtl' && (document.documentElement.dir = 'rtl')).observe(document.documentElement, { attributes: true })) : undefined;
-      found.push(...(await check(`${name}-${look}`, path(), options, rtl)));
+      found.push(...(await check(`${name}-${look}`, path(), options)));
+    }
+    assert.deepEqual(found, []);
+  });
+/** What stands over a page: the page, and how it is opened. In the pseudo-language a name has marks around it. */
+const press = (name, role = 'button') => (page) => page.getByRole(role, { name }).first().click();
+const pick = (menu, item) => async (page) => {
+  await press(menu)(page);
+  await press(item, 'menuitem')(page);
+};
+const DIALOGS = {
+  'revoke-key': ['keys', pick(/Actions for CRM sync/, /Revoke/)],
+  'disable-key': ['keys', pick(/Actions for CRM sync/, /Disable/)],
+  'found-key': ['keys', press(/Found a key/)],
+  invite: ['members', press(/Invite/)],
+  'disable-member': ['members', pick(/Actions for Kofi/, /Disable/)],
+  teach: ['knowledge', press(/Teach/)],
+  'new-webhook': ['webhooks', press(/New webhook/)],
+  'rotate-webhook': ['webhook', pick(/Actions/, /Rotate/)],
+  'test-webhook': ['webhook', press(/test message/)],
+  'replay-webhook': ['webhook', pick(/Actions/, /Replay/)],
+  'remove-webhook': ['webhook', pick(/Actions/, /Remove/)],
+  'new-field': ['schema', press(/Add field/)],
+  'add-credits': ['credits', press(/Add credits/)],
+  'new-agent': ['agents', press(/New agent/)],
+  'erase-contact': ['contact', pick(/^⟦Actions/, /Erase/)],
+  palette: ['home', (page) => page.keyboard.press('Control+k')],
+  shortcuts: ['inbox', (page) => page.keyboard.press('?')],
+};
+for (const look of ['pseudo', 'pseudo-phone'])
+  test(`every dialog: ${look}`, async () => {
+    const found = [];
+    for (const [name, [on, open]] of Object.entries(DIALOGS)) {
+      all.stub.reset();
+      if (look == 'pseudo-phone' && name == 'shortcuts') continue;
+      found.push(...(await check(`${name}-${look}`, PAGES[on](), LOOKS[look], open)));
     }
     assert.deepEqual(found, []);
   });

@@ -67,7 +67,7 @@ test('changes of two people are merged, and where both changed a field the perso
   assert.deepEqual([contact().firstName, contact().lastName], ['Zora', 'Okafor-Lind']);
   await until(async () => (await page.getByLabel('Last name').inputValue()) == 'Okafor-Lind', 'their value in the form');
   // Both change the same fields.
-  await page.getByLabel('Address').fill('12 Mill Lane, LS1');
+  await page.getByLabel('Postal address').fill('12 Mill Lane, LS1');
   await page.getByLabel('Phone', { exact: true }).fill('20 0000 0000');
   colleague({ fullAddress: '3 High Street', primaryPhone: '20 1111 1111', source: 'fair' });
   await page.getByRole('button', { name: 'Save' }).click();
@@ -75,7 +75,7 @@ test('changes of two people are merged, and where both changed a field the perso
   await dialog.waitFor();
   assert.deepEqual(await inspect(page, 'merge'), []);
   await page.screenshot({ path: artefacts + 'merge.png' });
-  await dialog.getByRole('row', { name: /Address/ }).getByRole('radio').first().check();
+  await dialog.getByRole('row', { name: /Postal address/ }).getByRole('radio').first().check();
   await dialog.getByRole('button', { name: 'Save' }).click();
   await until(() => contact().primaryPhone == '20 0000 0000', 'the merged record');
   assert.deepEqual([contact().fullAddress, contact().source, contact().firstName], ['3 High Street', 'fair', 'Zora']);

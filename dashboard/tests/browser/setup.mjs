@@ -35,7 +35,7 @@ export const start = async (base = '') => {
     stub,
     browser,
     /** A page; errors, policy violations and requests to elsewhere fail the test at `done`. */
-    async visit(path = '/', { options = {}, init, forgive = [] } = {}) {
+    async visit(path = '/', { options = {}, init, prepare, forgive = [] } = {}) {
       const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce', permissions: ['clipboard-read', 'clipboard-write'], ...options });
       open.add(context);
       context.on('close', () => open.delete(context));
@@ -46,6 +46,7 @@ export const start = async (base = '') => {
       page.on('request', (request) => !request.url().startsWith(stub.url) && !/^(data|blob):/.test(request.url()) && errors.push('elsewhere: ' + request.url()));
       page.setDefaultTimeout(10000);
       if (init) await page.addInitScript(init);
+      await prepare?.(page);
       await page.goto(stub.page(path));
       return {
         page,

@@ -64,7 +64,7 @@ test('two people save at once: nothing is lost, and what differs is named', asyn
   Object.assign(all.stub.data.settings.appearance, { title: 'Theirs', subtitle: 'Usually at once' });
   all.stub.touch('settings');
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('A colleague saved at the same time').waitFor();
+  await page.getByText('A colleague saved at the same time and changed Subtitle and Title.').waitFor();
   assert.equal(await page.getByLabel('Title', { exact: true }).inputValue(), 'Mine');
   assert.equal(await page.getByLabel('Subtitle').inputValue(), 'Usually at once');
   assert.equal(all.stub.data.settings.appearance.title, 'Theirs', 'nothing is overwritten unseen');

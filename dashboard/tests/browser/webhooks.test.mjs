@@ -87,7 +87,7 @@ test('the list says how each is, and finds them', async () => {
   const visit = await begin();
   const { page } = visit;
   const row = (url) => page.getByRole('row', { name: url });
-  for (const [url, text] of [[/hooks\.example/, 'healthy'], [/chat\.example/, 'retrying 2'], [/erp\.example/, 'failing'], [/old\.example/, 'disabled: gone'], [/staging/, 'disabled'], [/new\.example/, 'waiting for events']]) await row(url).getByText(text, { exact: true }).waitFor();
+  for (const [url, text] of [[/hooks\.example/, 'healthy'], [/chat\.example/, 'retrying 2'], [/erp\.example/, 'failing'], [/old\.example/, 'disabled: gone'], [/staging/, 'disabled: by hand'], [/new\.example/, 'waiting for events']]) await row(url).getByText(text, { exact: true }).waitFor();
   await page.getByRole('searchbox', { name: 'Filter webhooks' }).fill('head office');
   await until(async () => (await page.locator('tbody tr').count()) == 1, 'one row');
   await page.getByRole('searchbox', { name: 'Filter webhooks' }).fill('nothing');
@@ -155,7 +155,7 @@ test('deliveries are filtered, read in steps, explained and sent again', async (
   await page.getByText('The event is sent again', { exact: true }).first().waitFor();
   assert.match(sent('POST').path, /\/attempts\/45\/resend$/);
   // An event that the log no longer has can be looked at, but not sent.
-  const gone = rows.filter({ hasText: 'expired' });
+  const gone = rows.filter({ hasText: 'event expired' });
   assert.equal(await gone.getByRole('button', { name: /Resend/ }).count(), 0);
   await gone.getByRole('button').first().click();
   await page.getByText('The log no longer has this event.').waitFor();

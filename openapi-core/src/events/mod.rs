@@ -34,18 +34,18 @@ pub struct NewEvent {
 impl NewEvent {
     /// The event under a number of the log.
     #[must_use]
-    pub fn into_entry(self, seq: u64) -> LogEntry {
-        let body = serde_json::to_string(&json!({ "actor": self.actor, "data": self.data }));
-        LogEntry {
-            seq,
-            id: self.id,
-            at: self.at,
-            kind: self.data.kind(),
-            contact: self.contact,
-            // A tree of strings and numbers always serialises to an object.
-            body: Some(body.and_then(RawObject::from_text).unwrap_or_default()),
-        }
+    pub fn to_entry(&self, seq: u64) -> LogEntry {
+        let NewEvent { id, at, actor, contact, data } = self;
+        let body = Some(RawObject::of(&Body { actor, data }));
+        LogEntry { seq, id: *id, at: *at, kind: data.kind(), contact: *contact, body }
     }
+}
+
+/// What the log stores of an event besides its columns.
+#[derive(Serialize)]
+struct Body<'a> {
+    actor: &'a EventActor,
+    data: &'a EventData,
 }
 
 /// Who caused an event. Names of people stay in the audit log.

@@ -44,6 +44,7 @@ fn links_of(only_link_hosts: bool) -> Links {
             ..Retrieved::default()
         },
         can_offer_form: false,
+        form_fields: Vec::new(),
         budget: Default::default(),
         now: at,
         deadline: at,

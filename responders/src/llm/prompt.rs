@@ -101,9 +101,9 @@ impl Prompt {
 /// The actions that a turn allows.
 fn actions(turn: &ChatTurn, search: &Search) -> Vec<Action> {
     let again = search.is_possible().then_some(Action::Search);
-    let form = turn.can_offer_form.then_some(Action::OfferLeadForm);
+    let form = turn.can_offer_form.then_some([Action::OfferLeadForm, Action::Collect]);
     let handoff = turn.agent.settings.handoff.enabled.then_some(Action::RequestHandoff);
-    form.into_iter().chain(handoff).chain(again).collect()
+    form.into_iter().flatten().chain(handoff).chain(again).collect()
 }
 
 fn rules(turn: &ChatTurn, actions: &[Action]) -> String {
@@ -145,12 +145,21 @@ fn rules(turn: &ChatTurn, actions: &[Action]) -> String {
                 "\n- Call offer_lead_form when the visitor wants to be contacted, or when you do not know something \
                  that matters to them."
             }
+            Action::Collect => {
+                "\n- When the visitor writes a contact detail of their own and wants to be contacted, call collect with \
+                 it, once for each field of the form. Never say that it is stored: the visitor sends the form."
+            }
             Action::RequestHandoff => "\n- Call request_handoff when the visitor asks for a person.",
             Action::Search => {
                 "\n- When the passages do not answer, call search before you write anything, with the whole question in \
                  other words. Say that you do not know only after that."
             }
         });
+    }
+    if actions.contains(&Action::Collect) {
+        rules.push_str("\n- The fields of the form: ");
+        rules.push_str(&turn.form_fields.join(", "));
+        rules.push('.');
     }
     rules
 }

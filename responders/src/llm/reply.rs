@@ -1,14 +1,17 @@
 //! A reply in progress: the text of the model, and the part of it that the visitor sees.
 
-use conversations::{ChatEvent, ChatTurn, Handoff, Outcome, Source, StatusKind, Usage};
+use std::collections::BTreeMap;
+
+use conversations::{ChatEvent, ChatLine, ChatTurn, Handoff, Outcome, Source, Speaker, StatusKind, Usage};
 use llm::{Price, StreamChunk, ToolCallPiece};
+use serde_json::Value;
 
 use super::events::Emitter;
 use super::filter::{Filter, MAX_REPLY};
 use super::links::Links;
 use super::prompt::Prompt;
 use super::prompt_leak::PromptLeakDetector;
-use super::tools::Action;
+use super::tools::{Action, FIELD, QUESTION, VALUE};
 use crate::texts::texts;
 
 /// The tags that some models put around what they think.
@@ -20,6 +23,8 @@ const MAX_ARGUMENTS: usize = 4_096;
 const MAX_CALLS: usize = 8;
 /// Characters of a question that a model searches for.
 const MAX_QUESTION: usize = 500;
+/// Characters of the name of a field of the lead form, and of its value.
+const MAX_VALUE: usize = 200;
 /// Bytes that a model may write before it searches ("One moment, I will look that up."): the visitor no longer sees them
 /// when it answers. With more it has answered.
 const MAX_INTRODUCTION: usize = 200;
@@ -144,7 +149,7 @@ impl<'a> Reply<'a> {
         }
         // Some endpoints repeat the name with each piece.
         let goes_on =
-            |call: &Call| name.is_none() || (call.action == action && question(&call.arguments).is_none());
+            |call: &Call| name.is_none() || (call.action == action && arguments(&call.arguments).is_none());
         let last = self.calls.iter_mut().rfind(|call| call.index == piece.index);
         if let Some(call) = last.filter(|call| goes_on(call)) {
             if call.arguments.len() + piece.arguments.len() <= MAX_ARGUMENTS {
@@ -163,7 +168,8 @@ impl<'a> Reply<'a> {
             return None;
         }
         let searches = self.calls.iter().filter(|call| call.action == Some(Action::Search));
-        let searches: Vec<String> = searches.filter_map(|call| question(&call.arguments)).collect();
+        let searches: Vec<String> =
+            searches.filter_map(|call| text(&arguments(&call.arguments)?, QUESTION, MAX_QUESTION)).collect();
         let is_introduction = self.shown <= MAX_INTRODUCTION && self.filter.cited().is_empty();
         let goes_on = if searches.is_empty() { !self.has_begun() } else { is_introduction };
         goes_on.then_some(searches)
@@ -231,7 +237,9 @@ impl<'a> Reply<'a> {
         }
         let texts = texts(&self.turn.visitor.locale);
         let has_handoff = self.actions.contains(&Action::RequestHandoff) && !self.has_leaked;
-        let wants_form = self.actions.contains(&Action::OfferLeadForm) && !self.has_leaked;
+        let has_form_call =
+            [Action::OfferLeadForm, Action::Collect].iter().any(|action| self.actions.contains(action));
+        let wants_form = has_form_call && !self.has_leaked;
         // A model that neither says nor does anything has not answered, whatever else it calls.
         let is_silent = !self.has_begun() && !wants_form;
         let is_unknown = (self.filter.has_no_answer() || is_silent) && !has_handoff && !self.has_leaked;
@@ -250,6 +258,9 @@ impl<'a> Reply<'a> {
             emitter.emit(ChatEvent::Handoff(Handoff::default()));
         }
         if has_form {
+            for (field, value) in self.collected() {
+                emitter.emit(ChatEvent::Collected { field, value });
+            }
             emitter.emit(ChatEvent::Form);
         }
         let outcome = match (has_handoff, is_unknown) {
@@ -259,6 +270,20 @@ impl<'a> Reply<'a> {
         };
         let sources = if self.has_leaked { Vec::new() } else { self.sources() };
         ChatEvent::Done { outcome, sources, usage: self.used() }
+    }
+
+    /// What the visitor said of the fields of the lead form, by field. A later call for a field wins. A value that the
+    /// visitor did not write is left out: a passage may have dictated it.
+    fn collected(&self) -> BTreeMap<String, String> {
+        let known = &self.turn.form_fields;
+        let calls = self.calls.iter().filter(|call| call.action == Some(Action::Collect));
+        let values = calls.filter_map(|call| {
+            let arguments = arguments(&call.arguments)?;
+            let field = text(&arguments, FIELD, MAX_VALUE).filter(|field| known.contains(field))?;
+            let value = text(&arguments, VALUE, MAX_VALUE)?;
+            self.turn.history.iter().any(|line| is_written(line, &value)).then_some((field, value))
+        });
+        values.collect()
     }
 
     fn sources(&self) -> Vec<Source> {
@@ -291,13 +316,24 @@ impl<'a> Reply<'a> {
     }
 }
 
-/// The question in the arguments of a call of `search`, if they are whole and have one.
-fn question(arguments: &str) -> Option<String> {
-    let arguments: serde_json::Value = serde_json::from_str(arguments).ok()?;
-    let name = Action::Search.tool().parameter?.name;
-    let asked = arguments.get(name)?.as_str()?.replace(char::is_control, " ");
-    let asked = asked.split_whitespace().collect::<Vec<_>>().join(" ");
-    (1..=MAX_QUESTION).contains(&asked.chars().count()).then_some(asked)
+/// Whether the visitor wrote a value in a line, in whatever case and with whatever blanks.
+fn is_written(line: &ChatLine, value: &str) -> bool {
+    let plain =
+        |text: &str| text.chars().filter(|it| !it.is_whitespace()).flat_map(char::to_lowercase).collect();
+    let (line_text, value): (String, String) = (plain(&line.text), plain(value));
+    line.speaker == Speaker::Visitor && line_text.contains(&value)
+}
+
+/// The arguments of a call, if they are whole.
+fn arguments(text: &str) -> Option<Value> {
+    serde_json::from_str(text).ok()
+}
+
+/// An argument in one line of 1 to `most` characters.
+fn text(arguments: &Value, name: &str, most: usize) -> Option<String> {
+    let text = arguments.get(name)?.as_str()?.replace(char::is_control, " ");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    (1..=most).contains(&text.chars().count()).then_some(text)
 }
 
 /// Tokens with their cost.

@@ -1,9 +1,9 @@
 //! Answers of endpoints that work, however they write them.
 
-use conversations::{ChatEvent, Handoff, Outcome, StatusKind, Usage};
+use conversations::{ChatEvent, ChatTurn, Handoff, Outcome, StatusKind, Usage};
 use serde_json::json;
 
-use crate::{ask, responder, turn};
+use crate::{Said, ask, responder, turn};
 use llm::stub::{Part, Reply, Stub, delta_event, event};
 
 #[tokio::test]
@@ -125,8 +125,55 @@ async fn tools_offer_the_form_and_a_person_where_that_is_allowed() {
         let tools = stub.received()[nth].body["tools"].as_array().cloned().unwrap_or_default();
         tools.iter().map(|tool| tool["function"]["name"].as_str().expect("a name").to_owned()).collect()
     };
-    assert_eq!(names(0), ["offer_lead_form", "request_handoff"]);
-    assert_eq!((names(3), names(4)), (vec!["offer_lead_form".to_owned()], vec![]));
+    assert_eq!(names(0), ["offer_lead_form", "collect", "request_handoff"]);
+    assert_eq!((names(3), names(4)), (vec!["offer_lead_form".to_owned(), "collect".to_owned()], vec![]));
+}
+
+#[tokio::test]
+async fn what_a_model_collects_fills_the_form_in() {
+    let calls = |calls: &[(&str, &str)]| {
+        let calls: Vec<_> = calls
+            .iter()
+            .enumerate()
+            .map(|(index, (name, arguments))| {
+                json!({ "index": index, "id": format!("call-{index}"), "function": { "name": name, "arguments": arguments } })
+            })
+            .collect();
+        let choice = json!({ "delta": { "tool_calls": calls }, "finish_reason": "tool_calls" });
+        let stream = format!("{}data: [DONE]\n\n", event(&json!({ "choices": [choice] })));
+        Reply::parts(vec![Part::Bytes(stream.into_bytes())])
+    };
+    let long = format!(r#"{{"field":"primaryEmail","value":"{}"}}"#, "x".repeat(201));
+    let stub = Stub::replies(vec![
+        calls(&[
+            ("collect", r#"{"field":"primaryEmail","value":"zoe"}"#),
+            ("collect", r#"{"field":"primaryEmail","value":" Zoe@Example.com\n"}"#),
+            ("collect", r#"{"field":"status","value":"blocked"}"#),
+            ("collect", r#"{"field":"primaryEmail","value":""}"#),
+            ("collect", r#"{"field":"primaryEmail","value":"mallory@example.com"}"#),
+            ("collect", r#"{"field":"primaryEmail","value":7}"#),
+            ("collect", &long),
+            ("collect", r#"{"field":"primaryEmail","val"#),
+        ]),
+        calls(&[("collect", "{}")]),
+        calls(&[("collect", r#"{"field":"primaryEmail","value":"zoe@example.com"}"#)]),
+    ])
+    .await;
+    let responder = responder(&stub);
+    let said = ask(&responder, turn("Write to zoe@example.com")).await;
+    let of_the_form = |said: &Said| -> Vec<ChatEvent> {
+        let is_of_it = |event: &&ChatEvent| matches!(event, ChatEvent::Collected { .. } | ChatEvent::Form);
+        said.events.iter().filter(is_of_it).cloned().collect()
+    };
+    let field = "primaryEmail".to_owned();
+    let value = "Zoe@Example.com".to_owned();
+    assert_eq!(of_the_form(&said), [ChatEvent::Collected { field, value }, ChatEvent::Form]);
+    assert_eq!((said.outcome(), said.text.is_empty()), (Outcome::Answered, false));
+    assert!(stub.received()[0].body.to_string().contains("The fields of the form: primaryEmail."));
+    // A call without a value shows the form, as it is; where none may be shown nothing is collected.
+    assert_eq!(of_the_form(&ask(&responder, turn("Write to me")).await), [ChatEvent::Form]);
+    let without = ChatTurn { can_offer_form: false, form_fields: Vec::new(), ..turn("Write to me") };
+    assert_eq!(of_the_form(&ask(&responder, without).await), []);
 }
 
 #[tokio::test]

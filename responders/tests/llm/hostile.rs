@@ -39,7 +39,7 @@ async fn injections_stay_data() {
         let end = format!("</passages {}>", &data[start..start + 24]);
         assert!(data.find(injection).expect("it is there") < data.find(&end).expect("an end"), "{injection}");
         assert_eq!(data.matches(&end).count(), 1);
-        assert_eq!(seen.body["tools"].as_array().map(Vec::len), Some(1));
+        assert_eq!(seen.body["tools"].as_array().map(Vec::len), Some(2));
         assert_eq!(seen.body["messages"].as_array().map(Vec::len), Some(3));
         assert_eq!(seen.body["messages"][2]["content"].as_str(), Some(*injection));
     }

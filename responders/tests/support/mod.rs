@@ -22,6 +22,7 @@ pub fn turn(question: &str, locale: &str, found: Retrieved) -> ChatTurn {
         visitor: ChatVisitor { locale: locale.to_owned(), ..ChatVisitor::default() },
         found,
         can_offer_form: true,
+        form_fields: vec!["primaryEmail".to_owned()],
         budget: Default::default(),
         now: NOW,
         deadline: Timestamp::from_millis(NOW.millis() + 90_000),

@@ -58,6 +58,7 @@ impl Documents {
                         break;
                     }
                 }
+                context.note_bulk(platform, Some(&agent), "documents", documents.len()).await?;
                 let heads = ["document", "name", "type", "bytes", "stored", "expires"];
                 context.print_table(json, &documents, &heads, row)
             }),

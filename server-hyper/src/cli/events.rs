@@ -137,10 +137,10 @@ async fn list(
 async fn tail(context: &CommandContext, platform: &Platform, which: Which) -> Result<(), CliError> {
     platform.agent(&which.agent).await?;
     context.caller().run_until_interrupted();
-    let after = match which.after {
-        Some(after) => after,
-        None => EventCursor { seq: head(platform, &which.agent).await?, id: None },
-    };
+    let newest = head(platform, &which.agent).await?;
+    let after = which.after.unwrap_or(EventCursor { seq: newest, id: None });
+    let earlier = usize::try_from(newest.saturating_sub(after.seq)).unwrap_or(usize::MAX);
+    context.note_bulk(platform, Some(&which.agent), "events", earlier).await?;
     let mut query = EventStreamQuery { after: Some(after), types: which.types.unwrap_or_default() };
     context.print_resumable("", &after.to_string())?;
     let hub = EventHub::default();

@@ -11,7 +11,11 @@ pub(super) fn warnings(values: &[Value], variable: &dyn Fn(&str) -> Option<Strin
         let Some(text) = value.texts.first() else { continue };
         let exposed = match value.key.as_str() {
             "store" => of_store(text, variable),
-            "blobs" if text.starts_with("s3://") => of_object_store(variable),
+            "blobs" => of_object_store(text, variable),
+            "smtp_host" => of_mail(text, values),
+            "outbound_http" if text == "true" => {
+                Some("webhooks may be sent in plain text to who asks for that; use https".to_owned())
+            }
             key if llm_key(key).is_some_and(|(_, field)| field == "url") => of_model(text),
             _ => None,
         };
@@ -49,11 +53,14 @@ pub fn of_store(url: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<
         "postgres" | "postgresql" => {
             let mode = parameter(&["sslmode", "ssl-mode"]).or_else(|| variable("PGSSLMODE"));
             let mode = mode.unwrap_or_else(|| "prefer".to_owned());
-            matches!(mode.as_str(), "disable" | "allow" | "prefer").then(|| {
-                format!(
-                    "with sslmode={mode} the connection to {remote} may use plain text; add sslmode=verify-full to the URL"
-                )
-            })
+            let what = match mode.as_str() {
+                "verify-full" | "verify-ca" => return None,
+                "require" => "does not verify the server",
+                _ => "may use plain text",
+            };
+            Some(format!(
+                "with sslmode={mode} the connection to {remote} {what}; add sslmode=verify-full to the URL"
+            ))
         }
         "mongodb" | "mongodb+srv" => {
             let tls = parameter(&["tls", "ssl"]).map_or(scheme == "mongodb+srv", |value| value == "true");
@@ -74,17 +81,35 @@ pub fn of_store(url: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<
     }
 }
 
-fn of_object_store(variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-    let name = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"]
-        .into_iter()
-        .find(|name| variable(name).is_some())?;
-    let url = variable(name)?;
-    let host = remote_host(url.strip_prefix("http://")?, "")?;
+/// The variables that name the server of an object store, by the scheme of its URL.
+const ENDPOINTS: [(&str, &[&str]); 3] = [
+    ("s3://", &["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"]),
+    ("az://", &["AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"]),
+    ("gs://", &["GOOGLE_BASE_URL"]),
+];
+
+fn of_object_store(url: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    let (_, names) = ENDPOINTS.into_iter().find(|(scheme, _)| url.starts_with(scheme))?;
+    let name = names.iter().find(|name| variable(name).is_some())?;
+    let host = remote_host(plain(&variable(name)?)?, "")?;
     Some(format!("{name} sends the contents of files to {host} in plain text; use https"))
 }
 
+fn of_mail(host: &str, values: &[Value]) -> Option<String> {
+    let mode = values.iter().find(|value| value.key == "smtp_tls")?.texts.first()?;
+    (mode == "none" && !host.is_empty() && !is_local(host)).then(|| {
+        format!("with smtp_tls=none e-mail to visitors is sent to {host} in plain text; use starttls or tls")
+    })
+}
+
+/// What follows the scheme of a URL that uses plain text.
+fn plain(url: &str) -> Option<&str> {
+    let (scheme, rest) = url.split_once("://")?;
+    scheme.eq_ignore_ascii_case("http").then_some(rest)
+}
+
 fn of_model(url: &str) -> Option<String> {
-    let host = remote_host(url.strip_prefix("http://")?, "")?;
+    let host = remote_host(plain(url)?, "")?;
     Some(format!("its key, documents and visitors' messages are sent to {host} in plain text; use https"))
 }
 
@@ -131,6 +156,8 @@ mod tests {
             "postgres://localhost,db.internal/d",
             "postgres://localhost/d?host=10.0.0.7",
             "postgres://[2001:db8::1]:5432/d",
+            "postgres://db.internal/d?sslmode=Prefer",
+            "postgres://db.internal/d?sslmode=require",
             "mongodb://db1,db2:27017/d?replicaSet=rs0",
             "mongodb://u:p%40@db/d?tls=false",
             "mongodb+srv://cluster.example.com/d?tls=false",
@@ -147,7 +174,7 @@ mod tests {
             "postgres://%2Frun%2Fpostgresql/d",
             "postgres://[::1]/d",
             "postgres://db.internal/d?sslmode=verify-full",
-            "postgres://db.internal/d?sslmode=require",
+            "postgres://db.internal/d?sslmode=verify-ca",
             "mongodb://localhost:27017,127.0.0.2/d",
             "mongodb://db/d?tls=true",
             "mongodb+srv://cluster.example.com/d",
@@ -170,8 +197,17 @@ mod tests {
         }
         let endpoint =
             |url: &'static str| move |name: &str| (name == "AWS_ENDPOINT_URL").then(|| url.to_owned());
-        assert!(of_object_store(&endpoint("http://minio.internal:9000")).is_some());
-        assert_eq!(of_object_store(&endpoint("http://127.0.0.1:9000")), None);
-        assert_eq!(of_object_store(&endpoint("https://minio.internal")), None);
+        for exposed in ["http://minio.internal:9000", "HTTP://minio.internal"] {
+            assert!(of_object_store("s3://b", &endpoint(exposed)).is_some(), "{exposed}");
+            assert_eq!(of_object_store("az://c", &endpoint(exposed)), None, "a variable of another store");
+            assert!(of_model(exposed).is_some(), "{exposed}");
+        }
+        for (store, variable) in [("az://c", "AZURE_STORAGE_ENDPOINT"), ("gs://b", "GOOGLE_BASE_URL")] {
+            let endpoint = |name: &str| (name == variable).then(|| "http://files.internal".to_owned());
+            assert!(of_object_store(store, &endpoint).is_some(), "{store}");
+        }
+        assert_eq!(of_object_store("s3://b", &endpoint("http://127.0.0.1:9000")), None);
+        assert_eq!(of_object_store("s3://b", &endpoint("https://minio.internal")), None);
+        assert_eq!(of_object_store("./files", &endpoint("http://minio.internal:9000")), None);
     }
 }

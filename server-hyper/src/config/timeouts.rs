@@ -56,6 +56,13 @@ impl Timeouts {
         }
     }
 
+    /// The timeouts of the console listener. It waits for the body of a signed-in operator as long as the API does; what
+    /// anybody may send, the console itself bounds.
+    #[must_use]
+    pub fn of_console(self) -> Self {
+        Timeouts { head: self.head.min(WIDGET_HEAD), write: self.write.min(WIDGET_WRITE), ..self }
+    }
+
     /// For a whole file that a visitor uploads. It may stall as long as any other body.
     #[must_use]
     pub fn of_upload(self) -> Duration {

@@ -34,12 +34,15 @@ const OTHER_FILES: usize = 64 + CONSOLE_CONNECTIONS + 4 * (MAX_CLOSING + listene
 const CONSOLE_CONNECTIONS: usize = 768;
 const BROWSER_CONNECTIONS: usize = 64;
 
-/// The part of the API's pool that is reserved for networks with a valid key.
+/// The part of the API's pool that is reserved for networks with a valid key, and of the console's for those with a
+/// session.
 const RESERVED_PART: usize = 10;
 
-/// Concurrent requests of a client's HTTP/2 connection to the API, and to the widget.
+/// Concurrent requests of a client's HTTP/2 connection to the API, to the widget, and to the console.
 const STREAMS: u32 = 100;
 const WIDGET_STREAMS: u32 = 16;
+/// A page of the dashboard sends a few requests at once, and holds one live stream.
+const CONSOLE_STREAMS: u32 = 32;
 
 /// What the listeners have in common.
 pub struct Accepting<'s> {
@@ -109,10 +112,16 @@ impl<'s> Accepting<'s> {
     ) -> Result<Vec<JoinHandle<()>>, CliError> {
         let timeouts = self.serving.timeouts;
         let host = ConsoleHost::new(Arc::clone(console), self.metrics.console.clone(), timeouts.of_upload());
-        let pool =
-            PoolLimits { total: CONSOLE_CONNECTIONS / 2, reserved: 0, per_address: BROWSER_CONNECTIONS };
-        let serve =
-            |socket| self.spawn("console", socket, host.clone(), Rules { pool, timeouts, streams: STREAMS });
+        let total = CONSOLE_CONNECTIONS / 2;
+        let pool = PoolLimits { total, reserved: total / RESERVED_PART, per_address: BROWSER_CONNECTIONS };
+        let serve = |socket| {
+            self.spawn(
+                "console",
+                socket,
+                host.clone(),
+                Rules { pool, timeouts: timeouts.of_console(), streams: CONSOLE_STREAMS },
+            )
+        };
         listeners.sockets.into_iter().map(serve).collect()
     }
 

@@ -206,6 +206,11 @@ impl ConsoleHost {
 impl Handler for ConsoleHost {
     type Body = ApiBody;
 
+    /// The agent is known after the session and its role.
+    fn is_authenticated(&self, summary: &openapi_core::api::ResponseSummary) -> bool {
+        summary.agent.is_some()
+    }
+
     fn body_timeout(&self, parts: &Parts) -> Option<Duration> {
         parts.uri.path().ends_with("/knowledge/files").then_some(self.upload_timeout)
     }

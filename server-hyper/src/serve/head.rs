@@ -3,7 +3,7 @@
 use http::header::{HOST, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::uri::PathAndQuery;
-use http::{HeaderMap, Method, Uri, Version};
+use http::{HeaderMap, HeaderValue, Method, Uri, Version};
 use openapi_core::reply::ErrorCode;
 
 use super::framing::HeadFault;
@@ -138,6 +138,11 @@ fn target(parts: &mut Parts) -> Verdict {
         _ => return Verdict::Reject("The target must begin with / or be an http or https URL"),
     };
     if absolute {
+        // The authority counts, whatever the header says (RFC 9112, 3.2.2); requests of HTTP/2 have no other one.
+        let host = uri.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok());
+        if let Some(host) = host {
+            parts.headers.insert(HOST, host);
+        }
         let path = uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
         parts.uri = Uri::from(path);
     }
@@ -147,6 +152,20 @@ fn target(parts: &mut Parts) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The console judges the `Host`, which requests of HTTP/2 have in their target alone.
+    #[test]
+    fn the_authority_of_an_absolute_target_is_the_host() {
+        for (version, sent) in [(Version::HTTP_2, None), (Version::HTTP_11, Some("other.example.com"))] {
+            let request = http::Request::get("https://console.example.com:8082/a?b=c").version(version);
+            let request = sent.into_iter().fold(request, |request, host| request.header(HOST, host));
+            let (mut parts, ()) = request.body(()).unwrap().into_parts();
+            assert!(matches!(validate(&mut parts, None), Verdict::Accept));
+            assert_eq!(parts.uri, "/a?b=c");
+            assert_eq!(parts.headers[HOST], "console.example.com:8082", "{version:?}");
+            assert_eq!(parts.headers.get_all(HOST).iter().count(), 1);
+        }
+    }
 
     #[test]
     fn hosts() {

@@ -1,5 +1,6 @@
 //! The operator's listener: liveness, readiness and metrics.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use super::drain::Drain;
@@ -27,11 +28,11 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long the result of a probe holds for everybody who asks.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Concurrent connections.
+/// Concurrent connections. The oldest makes room for a new one, so that silent ones keep nobody out.
 const MAX_CONNECTIONS: usize = 64;
 
-/// Timeout of an idle connection.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
+/// Timeout of a request's head.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The sources of the operator's listener.
 pub struct Ops {
@@ -71,28 +72,32 @@ impl Probe {
 
 /// Serves the operator's listener until it is dropped.
 pub async fn serve(listener: TcpListener, ops: Arc<Ops>) {
-    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let mut open = VecDeque::new();
     loop {
-        // While all permits are in use, further connections wait in the system's queue.
-        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
+        open.retain(|connection: &AbortHandle| !connection.is_finished());
+        if open.len() >= MAX_CONNECTIONS {
+            open.pop_front().iter().for_each(AbortHandle::abort);
+        }
         let ops = Arc::clone(&ops);
-        tokio::spawn(async move {
+        let connection = tokio::spawn(async move {
             let service = service_fn(move |request| {
                 let ops = Arc::clone(&ops);
                 async move { Ok::<_, Infallible>(ops.respond(&request).await) }
             });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
-                .header_read_timeout(IDLE_TIMEOUT)
+                .header_read_timeout(HEAD_TIMEOUT)
+                // One request a connection, so no request can hide in another one's body.
+                .keep_alive(false)
                 .serve_connection(TokioIo::new(stream), service);
             // The end of a monitoring connection is irrelevant.
             let _ = connection.await;
-            drop(permit);
         });
+        open.push_back(connection.abort_handle());
     }
 }
 
@@ -140,4 +145,57 @@ fn text(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use openapi_core::storage::Result as StorageResult;
+    use storage_memory::MemoryStorage;
+    use testkit::delegate::Delegate;
+
+    use super::*;
+
+    /// A store that counts its probes, and takes a while for each.
+    #[derive(Default)]
+    struct Counting {
+        inner: MemoryStorage,
+        probes: AtomicU32,
+    }
+
+    impl Counting {
+        async fn probe(&self) -> StorageResult<()> {
+            self.probes.fetch_add(1, Ordering::Relaxed);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            Ok(())
+        }
+    }
+
+    impl Delegate for Counting {
+        type Inner = MemoryStorage;
+
+        fn inner(&self) -> &MemoryStorage {
+            &self.inner
+        }
+    }
+
+    testkit::delegate_storage!(Counting);
+
+    /// A probe writes, so the number of requests must not decide how often.
+    #[tokio::test]
+    async fn those_who_ask_share_a_probe() {
+        let (store, probe) = (Counting::default(), Probe::default());
+        let (store, probe) = (Arc::new(store), Arc::new(probe));
+        let asking = (0..50).map(|_| {
+            let (store, probe) = (Arc::clone(&store), Arc::clone(&probe));
+            async move { probe.result(&*store).await }
+        });
+        let answers = asking.collect::<tokio::task::JoinSet<_>>().join_all().await;
+        assert_eq!(answers, vec![Ok(()); 50]);
+        assert_eq!(store.probes.load(Ordering::Relaxed), 1);
+        tokio::time::sleep(PROBE_INTERVAL).await;
+        assert_eq!(probe.result(&*store).await, Ok(()));
+        assert_eq!(store.probes.load(Ordering::Relaxed), 2);
+    }
 }

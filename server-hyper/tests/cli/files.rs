@@ -260,7 +260,8 @@ fn an_encrypted_backup_needs_its_password() {
     let wrong = [("OPENAPI_BACKUP_PASSWORD", "correct horse batterie")];
     assert!(sandbox.run_with(&wrong, &verify).failed(1).contains("not the password"));
     sandbox.run_with(&password, &verify).done();
-    sandbox.write("password", "correct horse battery\n");
+    // As an editor of another system writes it.
+    sandbox.write("password", "\u{feff}correct horse battery\r\n");
     sandbox.run(&[&verify[..], &["--password-file", "password"]].concat()).done();
 
     let restore = ["restore", "saved", "--store", "sqlite:./other/openapi.db", "--password-file", "password"];

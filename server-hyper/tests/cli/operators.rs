@@ -280,6 +280,25 @@ fn every_look_at_many_records_or_at_a_secret_is_noted() {
     }
     sandbox.run(&["restore", "./backup"]).done();
     assert_eq!(newest("1")[0]["action"], "store.restore");
+    // More than a hundred records at once.
+    let lines: String = (3..110).map(|n| format!("{{\"primaryEmail\":\"c{n}@example.com\"}}\n")).collect();
+    sandbox.write("contacts.ndjson", &lines);
+    sandbox.run(&["contacts", "import", "--agent", "acme", "contacts.ndjson"]).done();
+    std::fs::create_dir(sandbox.path("knowledge")).unwrap();
+    for n in 0..101 {
+        sandbox.write(&format!("knowledge/{n}.md"), &format!("# Room {n}\n\nIt has {n} chairs."));
+    }
+    sandbox.run(&["knowledge", "add", "--agent", "acme", "knowledge"]).done();
+    let bulk: [(&[&str], &str); 3] = [
+        (&["events", "list", "--agent", "acme", "--after", "0", "-n", "101"], "events"),
+        (&["knowledge", "list", "--agent", "acme"], "knowledge"),
+        (&["audit", "tail", "-n", "101"], "audit"),
+    ];
+    for (arguments, records) in bulk {
+        sandbox.run(arguments).done();
+        let last = newest("1")[0].clone();
+        assert_eq!((&last["action"], &last["resource"]), (&json!("records.read"), &json!(records)), "{last}");
+    }
     let verified = sandbox.json(&["audit", "verify"]);
     assert_eq!((&verified["sound"], &verified["breaks"]), (&json!(true), &json!([])), "{verified}");
 }

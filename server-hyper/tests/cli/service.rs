@@ -1,7 +1,7 @@
 //! The running service: listeners, signals, logs, the demo.
 
 use std::io::{Read, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -118,6 +118,26 @@ fn the_drain_waits_for_what_runs_and_says_so() {
     let mut server = server;
     assert_eq!(server.wait(), 0);
     assert!(sandbox.run(&["contacts", "export", "--agent", "acme"]).done().contains("late@example.com"));
+}
+
+#[test]
+fn silent_connections_leave_room_for_who_monitors() {
+    let sandbox = Sandbox::new();
+    sandbox.with_key();
+    let server = sandbox.serve(&[]);
+    let silent: Vec<_> = (0..200).map(|_| connect(&server.ops)).collect();
+    let started = Instant::now();
+    assert_eq!(server.ops("/livez").0, 200);
+    assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
+    drop(silent);
+    // A connection is for one request.
+    let mut stream = connect(&server.ops);
+    stream
+        .write_all(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\nGET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+        .unwrap();
+    let mut answers = String::new();
+    stream.read_to_string(&mut answers).unwrap();
+    assert_eq!(answers.matches("HTTP/1.1 ").count(), 1, "{answers}");
 }
 
 #[test]

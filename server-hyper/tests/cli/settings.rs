@@ -139,6 +139,10 @@ fn settings_that_expose_secrets_cause_warnings() {
     assert!(!in_flag.contains("secret"), "{in_flag}");
     let minio = [("AWS_ENDPOINT_URL", "http://minio.internal:9000"), ("OPENAPI_BLOBS", "s3://bucket/x")];
     assert!(check(&minio, &[]).contains("blobs: AWS_ENDPOINT_URL"), "an object store in plain text");
+    let mail = ["--smtp-host", "mail.example.com", "--mail-from", "chat@example.com", "--smtp-tls", "none"];
+    let mail = [&mail[..], &["--widget-listen", "127.0.0.1:8081"]].concat();
+    assert!(check(&[], &mail).contains("smtp_host: "), "e-mail in plain text");
+    assert!(check(&[("OPENAPI_OUTBOUND_HTTP", "true")], &[]).contains("outbound_http: "), "plain webhooks");
     let said = sandbox.run(&["config", "check", "--trusted-proxies", "0.0.0.0/0"]).failed(2);
     assert!(said.contains("name the addresses of the proxies"), "{said}");
 }

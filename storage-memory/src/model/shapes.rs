@@ -17,7 +17,7 @@ impl Tenant {
     pub(super) fn append(&mut self, events: &[NewEvent]) {
         for event in events {
             let seq = self.log.last_key_value().map_or(0, |(seq, _)| *seq) + 1;
-            self.log.insert(seq, event.clone().into_entry(seq));
+            self.log.insert(seq, event.to_entry(seq));
         }
     }
 

@@ -42,8 +42,7 @@ pub(crate) async fn append<'e>(
     newest: u64,
     events: impl Iterator<Item = &'e NewEvent>,
 ) -> Result<u64> {
-    let entries: Vec<LogEntry> =
-        events.zip(newest + 1..).map(|(event, seq)| event.clone().into_entry(seq)).collect();
+    let entries: Vec<LogEntry> = events.zip(newest + 1..).map(|(event, seq)| event.to_entry(seq)).collect();
     let documents: Vec<Document> =
         entries.iter().map(|entry| document(agent, entry)).collect::<Result<_>>()?;
     if documents.is_empty() {

@@ -62,7 +62,7 @@ pub(crate) fn numbered<'e>(
     let numbered = events.into_iter().map(|(agent, event)| {
         let position = positions.entry(agent.as_str()).or_default();
         *position += 1;
-        (agent.as_str(), event.clone().into_entry(*position))
+        (agent.as_str(), event.to_entry(*position))
     });
     numbered.collect()
 }

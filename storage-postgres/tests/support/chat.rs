@@ -92,7 +92,7 @@ fn message(number: u64, seq: u64, text: &str) -> Message {
         turn: (seq < 3).then(|| format!("turn-{}", seq / 2)),
         author: None,
         outcome: Some(Outcome::Answered),
-        after: FollowUp { suggestions: vec!["And then?".to_owned()], form: true, handoff: None },
+        after: FollowUp { suggestions: vec!["And then?".to_owned()], form: true, ..FollowUp::default() },
         usage: Some(Usage { input_tokens: 4_000_000_000, output_tokens: 1, cost: 0.25 }),
         credits: 5_000_000_000,
     }

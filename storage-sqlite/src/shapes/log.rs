@@ -22,11 +22,12 @@ pub(crate) fn append(db: &Connection, agent: i64, events: &[NewEvent]) -> Result
     if events.is_empty() {
         return Ok(());
     }
-    let head = head(db, agent)?;
-    for (event, seq) in events.iter().zip(head + 1..) {
-        put(db, agent, &event.clone().into_entry(seq))?;
+    let mut newest = appended::newest(agent).map_or_else(|| head(db, agent), Ok)?;
+    for event in events {
+        newest += 1;
+        put(db, agent, &event.to_entry(newest))?;
     }
-    appended::note(agent, events.iter().map(|event| event.data.kind()));
+    appended::note(agent, newest, events.iter().map(|event| event.data.kind()));
     Ok(())
 }
 

@@ -83,7 +83,7 @@ pub fn message(seq: u64) -> Message {
         turn: Some("turn".to_owned()),
         author: Some("knowledge".to_owned()),
         outcome: Some(Outcome::Answered),
-        after: FollowUp { suggestions: vec!["Warum?".to_owned()], form: true, handoff: None },
+        after: FollowUp { suggestions: vec!["Warum?".to_owned()], form: true, ..FollowUp::default() },
         usage: Some(Usage { input_tokens: 900, output_tokens: 70, cost: 0.0125 }),
         credits: 2,
     }

@@ -69,7 +69,7 @@ impl World {
 
 /// Events as entries with consecutive numbers.
 pub(super) fn numbered(first: u64, events: &[NewEvent]) -> Vec<LogEntry> {
-    events.iter().zip(first..).map(|(event, seq)| event.clone().into_entry(seq)).collect()
+    events.iter().zip(first..).map(|(event, seq)| event.to_entry(seq)).collect()
 }
 
 pub(super) fn events_come_with_their_change(backend: &mut dyn Backend) {

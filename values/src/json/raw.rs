@@ -25,6 +25,13 @@ impl RawObject {
         RawObject(serde_json::value::to_raw_value(members).ok())
     }
 
+    /// The text of a value that serialises to an object; anything else has no members.
+    #[must_use]
+    pub fn of(value: &impl Serialize) -> Self {
+        let raw = serde_json::value::to_raw_value(value).ok();
+        RawObject(raw.filter(|raw| raw.get().starts_with('{') && raw.get() != "{}"))
+    }
+
     /// Takes text, for example from a database column, and checks that it is one object.
     ///
     /// # Errors

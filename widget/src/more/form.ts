@@ -15,7 +15,7 @@ interface Row {
 let count = 0;
 
 const createRow = (_field: Field): Row => {
-  const { type, options, required } = _field;
+  const { type, options, required, value } = _field;
   const id = 'f' + ++count;
   const error = h('p.err', { id: id + 'e' });
   const { _type, _complete, _example } = lookOf(_field);
@@ -26,6 +26,9 @@ const createRow = (_field: Field): Row => {
       : h('input', props)
   ) as HTMLInputElement;
   const isBox = type == 'boolean';
+  // What the visitor has said already.
+  if (isBox) _input.checked = !!value;
+  else if (value) _input.value = `${value}`;
   const caption = h('label', { for: id, dir: 'auto' }, labelOf(_field), !required && !isBox && h('small', null, ` ${t('optional')}`));
   return {
     _field,

@@ -235,6 +235,29 @@ test("forms speak the visitor's language, and the owner's words count more", asy
   await visit.done();
 });
 
+test('a form shows what the visitor has said, and sends it only when the visitor does', async () => {
+  const { host } = s;
+  const fields = [
+    { name: 'primaryEmail', label: 'Primary email', type: 'email', required: true, options: null, value: 'zoe@example.com' },
+    { name: 'customFields.size', label: 'Size', type: 'select', required: false, options: ['S', 'M'], value: 'M' },
+    { name: 'customFields.count', label: 'Count', type: 'number', required: false, options: null, value: 12.5 },
+    { name: 'customFields.call', label: 'Call me', type: 'boolean', required: false, options: null, value: true },
+    { name: 'firstName', label: 'First name', type: 'string', required: false, options: null },
+  ];
+  host.script.after = () => [['form', { fields, consent: null }]];
+  const visit = await s.visit({ body: tag(host, `data-agent-id="${AGENT}"`) });
+  await say(visit, 'Write to zoe@example.com');
+  await visit.at('.form').waitFor();
+  await visit.at('.form select').waitFor();
+  const sent = () => host.log.filter((one) => one.path == 'lead');
+  assert.deepEqual(sent(), []);
+  await visit.at('.form input').nth(1).fill('13');
+  await visit.at('.form .go').click();
+  await visit.at('.done').waitFor();
+  assert.deepEqual(sent().map((one) => one.body.fields), [{ primaryEmail: 'zoe@example.com', 'customFields.size': 'M', 'customFields.count': 13, 'customFields.call': true }]);
+  await visit.done();
+});
+
 test('files: what is too large or of another kind is named; pasted and dropped ones count; Enter waits for them', async () => {
   withFiles({ uploadBytes: 2 * 1048576 });
   const visit = await s.visit({ name: 'sending' });

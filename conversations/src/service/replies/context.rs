@@ -64,6 +64,7 @@ impl Replies {
             },
             found,
             can_offer_form: view.can_offer_form(conversation),
+            form_fields: view.settings.lead.fields.clone(),
             budget,
             now,
             deadline,

@@ -20,6 +20,8 @@ use crate::{ChatError, ChatEvent, ChatEvents, ChatResponder, ChatTurn, Conversat
 
 /// The longest reply, in bytes.
 const MAX_REPLY: usize = 64 * 1024;
+/// Characters of a value for a field of the lead form.
+const MAX_COLLECTED: usize = 200;
 /// The longest interval between drafts of a growing reply.
 pub(super) const DRAFT_MILLIS: u64 = 1_000;
 /// How often the lease is renewed.
@@ -142,6 +144,12 @@ impl Replies {
             ChatEvent::Suggestions(mut items) => {
                 items.truncate(6);
                 reply.after.suggestions = items;
+            }
+            ChatEvent::Collected { field, value } => {
+                let is_asked = job.view.settings.lead.fields.contains(&field);
+                if is_asked && value.chars().count() <= MAX_COLLECTED {
+                    reply.after.collected.insert(field, value);
+                }
             }
             ChatEvent::Form => reply.after.form = job.view.can_offer_form(&job.conversation),
             ChatEvent::Handoff(handoff) => {

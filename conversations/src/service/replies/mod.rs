@@ -217,6 +217,9 @@ impl Replies {
         let days = job.view.settings.retention_days;
         let form = (reply.after.form || job.offers_form) && job.view.can_offer_form(&job.conversation);
         reply.after.form = form;
+        if !form {
+            reply.after.collected.clear();
+        }
         let saved = self.repository.change(&EventActor::System, agent, job.conversation.id, |conversation| {
             stored = None;
             conversation.running.as_ref().filter(|it| it.turn == job.turn && it.owner == self.server)?;
@@ -255,7 +258,9 @@ impl Replies {
             (Ok(_), End::Done(_) | End::Stopped) => match &stored {
                 Some(message) => {
                     let form = match form {
-                        true => self.agents.lead_form(&job.view).await.ok().flatten(),
+                        true => {
+                            self.agents.lead_form(&job.view, &message.after.collected).await.ok().flatten()
+                        }
                         false => None,
                     };
                     return emit_end(&job.live, message, form.as_ref(), &job.view);

@@ -104,7 +104,7 @@ impl Streams {
     ) -> Result<(), ApiError> {
         match reply {
             Some(reply) => {
-                let form = self.agents.lead_form(view).await?;
+                let form = self.agents.lead_form(view, &reply.after.collected).await?;
                 emit_end(live, reply, form.as_ref(), view);
             }
             None => live.emit(EventName::Done, &json!({ "outcome": Outcome::Queued })),

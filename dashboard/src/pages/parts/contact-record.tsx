@@ -1,22 +1,22 @@
 // A contact: its fields by schema, edited in place and merged when a colleague was faster; archive, erase.
-import { agent, ApiError, ask, Badge, Bar, Button, can, changed as differences, Cli, Dialog, done, Failure, Field, get, invalidate, Loaded, Menu, merge, moment, Notice, patch, post, quoted, seg, t, TextField, useForm, useKeys, useQuery, useSignal, type Conflict, type Contact, type Form, type SchemaField, type Values } from '../../kit';
+import { agent, ApiError, ask, Badge, Bar, Button, can, changed as differences, Cli, Dialog, done, errorTitle, Failure, Field, fieldLabel, fullName, get, invalidate, list, Loaded, Menu, merge, moment, Notice, patch, post, quoted, seg, t, TextField, useForm, useKeys, useQuery, useSignal, type Conflict, type Contact, type Form, type SchemaField, type Values } from '../../kit';
 import { Notes } from './contact-notes';
 
 type Schema = { fields: SchemaField[]; customFields: SchemaField[] } | null;
 const root = () => `/agents/${seg(agent.value!)}/contacts`;
 /** The fields of an agent without a schema of its own. */
-const BUILT_IN: [string, () => string, string][] = [
-  ['firstName', () => t('First name'), 'string'], ['lastName', () => t('Last name'), 'string'], ['primaryEmail', () => t('E-mail'), 'email'], ['primaryPhoneCode', () => t('Phone code'), 'phoneCode'],
-  ['primaryPhone', () => t('Phone'), 'phone'], ['fullAddress', () => t('Address'), 'text'], ['status', () => t('Status'), 'select'], ['tags', () => t('Tags'), 'tags'], ['source', () => t('Source'), 'string'], ['externalReferenceId', () => t('Your ID'), 'string'],
+const BUILT_IN: [string, string][] = [
+  ['firstName', 'string'], ['lastName', 'string'], ['primaryEmail', 'email'], ['primaryPhoneCode', 'phoneCode'],
+  ['primaryPhone', 'phone'], ['fullAddress', 'text'], ['status', 'select'], ['tags', 'tags'], ['source', 'string'], ['externalReferenceId', 'string'],
 ];
 /** The words of statuses, in the language of the page. */
-const STATUSES = (): [string, string][] => [['active', t('active')], ['inactive', t('inactive')], ['blocked', t('blocked')]];
+const STATUSES = (): [string, string][] => [['active', t('Active')], ['inactive', t('Inactive')], ['blocked', t('Blocked')]];
 const FIRST = BUILT_IN.map(([name]) => name);
 const EMPTY: Values = { ...Object.fromEntries(FIRST.map((name) => [name, null])), status: 'active', tags: [] };
 const fieldsOf = (schema: Schema): SchemaField[] => {
-  const standard = schema?.fields ?? BUILT_IN.map(([name, label, type]) => ({ name, label: label(), type, required: name == 'primaryEmail', readOnly: false, custom: false, sensitive: false, options: null }));
+  const standard = schema?.fields ?? BUILT_IN.map(([name, type]) => ({ name, label: fieldLabel({ name }), type, required: name == 'primaryEmail', readOnly: false, custom: false, sensitive: false, options: null }));
   const rank = (field: SchemaField) => (FIRST.includes(field.name) ? FIRST.indexOf(field.name) : 99);
-  return [...standard.filter((field) => !field.readOnly && field.name != 'customFields').sort((a, b) => rank(a) - rank(b)), ...(schema?.customFields ?? []).map((field) => ({ ...field, custom: true }))];
+  return [...standard.filter((field) => !field.readOnly && field.name != 'customFields').map((field) => ({ ...field, label: fieldLabel(field) })).sort((a, b) => rank(a) - rank(b)), ...(schema?.customFields ?? []).map((field) => ({ ...field, custom: true }))];
 };
 const keyOf = (field: SchemaField) => (field.custom ? 'customFields.' : '') + field.name;
 /** A record as flat values: custom fields under `customFields.name`. */
@@ -29,8 +29,8 @@ const nested = (values: Values): Values => {
     else out[key] = value;
   return Object.keys(custom).length ? { ...out, customFields: custom } : out;
 };
-export const nameOf = (contact: Contact): string => [contact.firstName, contact.lastName].filter(Boolean).join(' ') || contact.primaryEmail || contact.externalReferenceId || contact.id;
-const shown = (value: unknown): string => (value === null || value === undefined || value === '' ? '–' : Array.isArray(value) ? value.join(', ') || '–' : typeof value == 'object' ? JSON.stringify(value) : String(value));
+export const nameOf = (contact: Contact): string => fullName(contact.firstName, contact.lastName) || contact.primaryEmail || contact.externalReferenceId || contact.id;
+const shown = (value: unknown): string => (value === null || value === undefined || value === '' ? '–' : Array.isArray(value) ? list(value.map(String)) || '–' : typeof value == 'object' ? JSON.stringify(value) : String(value));
 
 const Input = ({ field, form, masked, theirs }: { field: SchemaField; form: Form<Values>; masked: boolean; theirs: boolean }) => {
   const key = keyOf(field);
@@ -55,7 +55,7 @@ const clean = (values: Values): Values => Object.fromEntries(Object.entries(valu
 /** Both sides of what two people changed, and a choice for each field. */
 const Merge = ({ conflicts, yours, others, labels, settle, close }: { conflicts: Conflict[]; yours: string[]; others: string[]; labels: Record<string, string>; settle: (choice: Record<string, 'mine' | 'theirs'>) => void; close: () => void }) => {
   const choice = useSignal<Record<string, 'mine' | 'theirs'>>(Object.fromEntries(conflicts.map((one) => [one.field, 'mine' as const])));
-  const names = (list: string[]) => list.map((one) => labels[one] ?? one).join(', ');
+  const names = (fields: string[]) => list(fields.map((one) => labels[one] ?? one));
   useKeys([{ key: 'mod+s', label: t('Save'), run: () => settle(choice.value) }]);
   return (
     <Dialog title={t('A colleague changed this at the same time')} kind="wide" onClose={close} foot={<><Button onClick={close}>{t('Back to editing')}</Button><Button kind="main" keys="mod+s" onClick={() => settle(choice.value)}>{t('Save')}</Button></>}>
@@ -109,7 +109,7 @@ const Loadable = ({ contact: stored, etag, schema, changed, close, refetch }: { 
       const result = merge(base, values, theirs);
       if (!result.conflicts.length) {
         await send(theirs, result.merged, reply.etag);
-        done(t('Saved. A colleague had also changed {names}; the record has both changes.', { names: result.others.map((one) => labels[one] ?? one).join(', ') || t('the record') }));
+        done(t('Saved. A colleague had also changed {names}; the record has both changes.', { names: list(result.others.map((one) => labels[one] ?? one)) || t('the record') }));
         return;
       }
       conflict.value = { ...result, theirs, etag: reply.etag, current: reply.data };
@@ -131,14 +131,14 @@ const Loadable = ({ contact: stored, etag, schema, changed, close, refetch }: { 
       await refetch();
       done(on ? t('{name} is archived', { name: nameOf(contact) }) : t('{name} is unarchived', { name: nameOf(contact) }), async () => { changed((await post<Contact>(`${path}/${on ? 'unarchive' : 'archive'}`)).data); await refetch(); });
     } catch (error) {
-      if (error instanceof ApiError && error.code != 'CANCELLED') done(error.message);
+      if (error instanceof ApiError && error.code != 'CANCELLED') done(errorTitle(error));
     }
   };
   const reveal = async () => {
     try {
       shownValues.value = (await post<Contact>(`${path}/reveal`)).data;
     } catch (error) {
-      if (error instanceof ApiError && error.code != 'CANCELLED') done(error.message);
+      if (error instanceof ApiError && error.code != 'CANCELLED') done(errorTitle(error));
     }
   };
   const erase = () => {

@@ -1,7 +1,7 @@
 // An extraction: its state, its values with their evidence and confidence, and what the document really says, noted field by
 // field as a case for evaluations.
 import {
-  agent, ApiError, ask, Badge, Bar, bytes, Button, can, changed as differences, Cli, done, download, Failure, Field, href, invalidate, Loaded, locale, Menu, moment, Notice, number, percent, post, put, quoted, remove, seg, setQuery, t, tn, useEvery, useForm, useKeys, useQuery,
+  agent, ApiError, ask, Badge, Bar, bytes, Button, can, changed as differences, Cli, done, download, errorTitle, Failure, Field, href, invalidate, list, Loaded, locale, Menu, moment, Notice, number, percent, post, put, quoted, remove, seg, setQuery, t, tn, useEvery, useForm, useKeys, useQuery,
   type ExtractionJob, type ExtractionReport, type ExtractionState, type Tone,
 } from '../../kit';
 
@@ -61,8 +61,8 @@ const Facts = ({ report }: { report: ExtractionReport }) => {
     ...(job.clientId ? [[t('Your ID'), <span dir="auto">{job.clientId}</span>] as [string, preact.ComponentChildren]] : []),
     [t('Sent'), `${moment(job.createdAt)} · ${by.name ?? by.id}`],
     ...(job.finishedAt ? [[t('Ended'), moment(job.finishedAt)] as [string, preact.ComponentChildren]] : []),
-    ...(metadata ? [[t('Engine'), `${metadata.engine} · ${number(metadata.processingTime)} ms`], [t('Credits'), number(metadata.usage.creditsCharged)]] as [string, preact.ComponentChildren][] : [[t('Credits'), job.creditsReserved ? t('{n} set aside', { n: number(job.creditsReserved) }) : '0'] as [string, preact.ComponentChildren]]),
-    ...(job.expiresAt ? [[t('Removed'), moment(job.expiresAt)] as [string, preact.ComponentChildren]] : []),
+    ...(metadata ? [[t('Engine'), `${metadata.engine} · ${t('{n} ms', { n: number(metadata.processingTime) })}`], [t('Credits'), number(metadata.usage.creditsCharged)]] as [string, preact.ComponentChildren][] : [[t('Credits'), job.creditsReserved ? t('{n} set aside', { n: number(job.creditsReserved) }) : '0'] as [string, preact.ComponentChildren]]),
+    ...(job.expiresAt ? [[t('Will be removed'), moment(job.expiresAt)] as [string, preact.ComponentChildren]] : []),
     [t('ID'), <code>{job.id}</code>],
   ];
   return <dl class="dl small">{rows.map(([name, value]) => <><dt>{name}</dt><dd>{value}</dd></>)}</dl>;
@@ -107,7 +107,7 @@ const Values = ({ report, path, reload }: { report: ExtractionReport; path: stri
   return (
     <>
       {correction && <Notice tone="ok"><div class="row between wrap"><span>{t('Noted by {name}, {when}: a case for evaluations.', { name: correction.by.name ?? correction.by.id, when: moment(correction.at) })}</span></div></Notice>}
-      {!!missing.length && <Notice tone="warn"><span>{t('Required, but not found: {names}', { names: missing.join(', ') })}</span></Notice>}
+      {!!missing.length && <Notice tone="warn"><span>{t('Required, but not found: {names}', { names: list(missing) })}</span></Notice>}
       {[...metadata.validation.errors, ...metadata.validation.warnings].slice(0, 5).map((one) => <Notice tone="warn"><span>{one.field && <code>{one.field}</code>} {one.message}</span></Notice>)}
       {form.restored && form.dirty && <Notice tone="info"><div class="row between wrap"><span>{t('Your unsaved input from before is back.')}</span><Button onClick={() => form.reset()}>{t('Discard')}</Button></div></Notice>}
       {form.failure && <Failure error={form.failure} />}
@@ -127,7 +127,7 @@ const Values = ({ report, path, reload }: { report: ExtractionReport; path: stri
                     : <input class="input" dir="auto" value={form.values[name]} onInput={(event) => form.set(name, event.currentTarget.value)} {...props} />)}</Field>
               ) : <><span class="strong" dir="auto">{name}</span><div><Shown value={(noted ?? data)[name]} /></div></>}
               {isNoted && <p class="small muted">{t('Found:')} <Shown value={data[name]} /></p>}
-              {evidence && <p class="small muted cut" dir="auto" title={evidence.sourceText}>“{evidence.sourceText}”{evidence.page !== null && ` · ${t('page {n}', { n: number(evidence.page) })}`}</p>}
+              {evidence && <p class="small muted cut" dir="auto" title={evidence.sourceText}>{t('“{text}”', { text: evidence.sourceText })}{evidence.page !== null && ` · ${t('page {n}', { n: number(evidence.page) })}`}</p>}
             </div>
           );
         })}
@@ -150,7 +150,7 @@ const Report = ({ report, path, refetch, changed, close }: { report: ExtractionR
     done(text);
   };
   const retry = act('retry', t('The document is queued again'));
-  const attempt = (run: () => Promise<void>) => void run().catch((error) => { if (error instanceof ApiError) done(error.message); else throw error; });
+  const attempt = (run: () => Promise<void>) => void run().catch((error) => { if (error instanceof ApiError) done(errorTitle(error)); else throw error; });
   const cancel = () => ask({
     title: t('Cancel this extraction?'), button: t('Cancel extraction'), bad: true, cli: `extractions cancel ${job.id} --agent ${agent.value}`,
     text: t('It ends without a result and costs nothing. A document that was not saved is removed.'), run: act('cancel', t('The extraction is cancelled')),
@@ -175,7 +175,7 @@ const Report = ({ report, path, refetch, changed, close }: { report: ExtractionR
         <Button kind="quiet" icon="x" label={t('Close the record')} onClick={close} />
       </Bar>
       <div class="scroll"><div class="body">
-        {isOpen && <Notice tone="info"><div class="row between wrap"><span>{job.status == 'queued' ? t('The document waits for a server.') : t('A server reads the document.')}{job.attempts > 1 && ` ${t('Attempt {n}', { n: number(job.attempts) })}`}</span>{run && <Button onClick={cancel}>{t('Cancel…')}</Button>}</div></Notice>}
+        {isOpen && <Notice tone="info"><div class="row between wrap"><span>{job.status == 'queued' ? t('The document waits for a server.') : t('A server reads the document.')}{job.attempts > 1 && ` · ${t('Attempt {n}', { n: number(job.attempts) })}`}</span>{run && <Button onClick={cancel}>{t('Cancel…')}</Button>}</div></Notice>}
         {job.error && <div class="notice bad" role="alert"><div class="grow stack tight"><span class="strong">{job.error.message}</span><div class="row between wrap"><code>{job.error.code}</code>{run && job.status == 'failed' && <Button icon="rotate" onClick={() => attempt(retry)}>{t('Try again')}</Button>}</div></div></div>}
         {job.status == 'cancelled' && <Notice tone="info"><span>{t('This extraction was cancelled. It has no result and cost nothing.')}</span></Notice>}
         {job.result && <Values report={report} path={path} reload={refetch} />}

@@ -1,5 +1,5 @@
 // The import that runs: piece by piece, while the tab is open, whatever page is shown.
-import { announce, ApiError, call, number, seg, signal, t, type ImportPreview, type ImportProgress } from '../../kit';
+import { announce, ApiError, call, number, seg, signal, t, tn, type ImportPreview, type ImportProgress } from '../../kit';
 
 /** The most bytes that the server takes. */
 export const MAX_BYTES = 10 * 1024 * 1024;
@@ -80,7 +80,7 @@ const proceed = async () => {
         announce(t('The import is done'));
         return;
       }
-      announce(t('{done} of {all} lines are done', { done: number(did.done), all: number(did.lines) }));
+      announce(tn(did.lines, '{done} of {n} line is done', '{done} of {n} lines are done', { done: number(did.done) }));
       if (job.value!.state == 'stopping') return void set({ state: 'stopped' });
     }
   } catch (error) {

@@ -1,5 +1,5 @@
 // The form of a key: name, permissions with their sentence, rates, addresses, end.
-import { Button, Cli, Failure, list, number, t, TextField, useKeys, useMemo, type Form, type Key } from '../../kit';
+import { Button, Cli, Failure, list, number, sentences, t, TextField, useKeys, useMemo, type Form, type Key } from '../../kit';
 
 /** A scope of permissions, with the names of the service's specification. */
 export interface Scope {
@@ -8,15 +8,17 @@ export interface Scope {
   short: () => string;
   /** What its records are called in a sentence. */
   noun: () => string;
+  /** What a key can do with them, as a sentence. */
+  can: (actions: string) => string;
   actions: string[];
   /** Not a column of the list. */
   later?: boolean;
 }
 export const SCOPES: Scope[] = [
-  { name: 'contacts', title: () => t('Contact Access'), short: () => t('Contacts'), noun: () => t('contacts and their files'), actions: ['create', 'read', 'update', 'delete'] },
-  { name: 'forms', title: () => t('Forms Access'), short: () => t('Forms'), noun: () => t('forms and submissions'), actions: ['create', 'read', 'update'] },
-  { name: 'document-extraction', title: () => t('Document Extraction Access'), short: () => t('Extraction'), noun: () => t('document extractions'), actions: ['create', 'read'] },
-  { name: 'events', title: () => t('Event Access'), short: () => t('Events'), noun: () => t('events'), actions: ['read'], later: true },
+  { name: 'contacts', title: () => t('Contact Access'), short: () => t('Contacts'), noun: () => t('contacts and their files'), can: (actions) => t('Can {actions} contacts and their files.', { actions }), actions: ['create', 'read', 'update', 'delete'] },
+  { name: 'forms', title: () => t('Forms Access'), short: () => t('Forms'), noun: () => t('forms and submissions'), can: (actions) => t('Can {actions} forms and submissions.', { actions }), actions: ['create', 'read', 'update'] },
+  { name: 'document-extraction', title: () => t('Document Extraction Access'), short: () => t('Extraction'), noun: () => t('document extractions'), can: (actions) => t('Can {actions} document extractions.', { actions }), actions: ['create', 'read'] },
+  { name: 'events', title: () => t('Event Access'), short: () => t('Events'), noun: () => t('events'), can: (actions) => t('Can {actions} events.', { actions }), actions: ['read'], later: true },
 ];
 export const ACTIONS = ['create', 'read', 'update', 'delete'];
 /** An action in words. */
@@ -25,12 +27,12 @@ export const actionName = (action: string): string => ({ create: t('create'), re
 export const sentence = (permissions: readonly string[]): string => {
   const can = SCOPES.flatMap((scope) => {
     const allowed = scope.actions.filter((action) => permissions.includes(`${scope.name}:${action}`));
-    return allowed.length ? [t('{actions} {things}', { actions: list(allowed.map(actionName)), things: scope.noun() })] : [];
+    return allowed.length ? [scope.can(list(allowed.map(actionName)))] : [];
   });
   const cannot = SCOPES.filter((scope) => !scope.later && !permissions.some((one) => one.startsWith(scope.name + ':'))).map((scope) => scope.noun());
   const noDelete = permissions.some((one) => one.startsWith('contacts:')) && !permissions.includes('contacts:delete');
   if (!can.length) return t('No access yet. Select at least one permission.');
-  return [t('Can {things}.', { things: list(can) }), noDelete && t('Cannot delete.'), cannot.length && t('Has no access to {things}.', { things: list(cannot) })].filter(Boolean).join(' ');
+  return sentences(...can, noDelete && t('Cannot delete contacts.'), cannot.length && t('Has no access to {things}.', { things: list(cannot) }));
 };
 const ENDPOINTS: Record<string, [string, string][]> = {
   'contacts:create': [['POST', '/contacts/chatbots/{agent}'], ['POST', '/contacts/…/files']],
@@ -89,6 +91,8 @@ const PRESETS: [() => string, string[]][] = [
   [() => t('Forms'), ['contacts:read', 'forms:create', 'forms:read']],
   [() => t('Extraction'), ['document-extraction:create', 'document-extraction:read']],
 ];
+/** The name of a scope, which is short on a phone. */
+export const ScopeName = ({ of: scope }: { of: Scope }) => <><span class="wide-only">{scope.title()}</span><span class="narrow-only">{scope.short()}</span></>;
 const Grid = ({ form }: { form: Form<KeyValues> }) => {
   const chosen = form.values.permissions;
   const order = SCOPES.flatMap((scope) => scope.actions.map((action) => `${scope.name}:${action}`));
@@ -105,7 +109,7 @@ const Grid = ({ form }: { form: Form<KeyValues> }) => {
             const all = names.every((one) => chosen.includes(one));
             return (
               <tr>
-                <th scope="row"><button type="button" class="linkish" aria-label={all ? t('Clear {scope}', { scope: scope.title() }) : t('Allow all of {scope}', { scope: scope.title() })} onClick={() => set(names, !all)}>{scope.title()}</button></th>
+                <th scope="row"><button type="button" class="linkish" aria-label={all ? t('Clear {scope}', { scope: scope.title() }) : t('Allow all of {scope}', { scope: scope.title() })} onClick={() => set(names, !all)}><ScopeName of={scope} /></button></th>
                 {ACTIONS.map((action) => <td>{scope.actions.includes(action) && <label class="cell"><input type="checkbox" aria-label={`${scope.title()}: ${actionName(action)}`} checked={chosen.includes(`${scope.name}:${action}`)} onChange={(event) => set([`${scope.name}:${action}`], event.currentTarget.checked)} /></label>}</td>)}
               </tr>
             );

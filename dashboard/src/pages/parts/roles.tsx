@@ -7,7 +7,7 @@ const ROLES: Record<string, [() => string, () => string]> = {
   admin: [() => t('Admin'), () => t('Everything except sign-in settings and the store')],
   developer: [() => t('Developer'), () => t('API keys, schemas, form templates and webhooks, without sensitive values')],
   'agent-editor': [() => t('Agent editor'), () => t('What agents answer from')],
-  inbox: [() => t('Inbox'), () => t('Conversations and contacts')],
+  inbox: [() => t('Inbox operator'), () => t('Conversations and contacts')],
   reviewer: [() => t('Reviewer'), () => t('Submissions and documents')],
   viewer: [() => t('Viewer'), () => t('Read-only, without sensitive values')],
 };

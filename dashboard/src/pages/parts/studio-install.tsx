@@ -1,5 +1,5 @@
 // Install: the tag for web pages, what a page needs beyond it, and the secret that signs who a visitor is.
-import { agent, ApiError, ask, Button, can, Cli, Code, Copy, done, Loaded, Notice, post, seg, t, useQuery, useSignal, type IdentitySecrets, type WidgetInstallation } from '../../kit';
+import { agent, ApiError, ask, Button, can, Cli, Code, Copy, done, errorTitle, Loaded, Notice, post, seg, t, useQuery, useSignal, type IdentitySecrets, type WidgetInstallation } from '../../kit';
 
 const path = (rest: string) => `/agents/${seg(agent.value!)}/${rest}`;
 /** What a server signs, in four languages; `SECRET` stands for the identity secret. */
@@ -28,7 +28,7 @@ const Identity = ({ global }: { global: string }) => {
     try {
       secrets.value = (await post<IdentitySecrets>(path('identity-secret/' + rest))).data;
     } catch (error) {
-      if (error instanceof ApiError && error.code != 'CANCELLED') done(error.message);
+      if (error instanceof ApiError && error.code != 'CANCELLED') done(errorTitle(error));
     }
   };
   const rotate = () => ask({
@@ -43,7 +43,7 @@ const Identity = ({ global }: { global: string }) => {
       {secrets.value?.secret ? <div class="secret"><span class="label">{t('Secret')}</span><code data-secret>{secrets.value.secret}</code><Copy text={secrets.value.secret} label={t('Copy the secret')} /></div> : secrets.value && <p>{t('There is no secret yet.')}</p>}
       {secrets.value?.previous && <div class="secret"><span class="label">{t('Before')}</span><code>{secrets.value.previous}</code></div>}
       {can('studio.secret') ? <div class="row wrap">{!secrets.value && <Button icon="key" onClick={() => void run('show')}>{t('Show secret')}</Button>}<Button icon="rotate" onClick={rotate}>{t('Create new secret')}</Button></div> : <p class="muted small">{t('Your role does not show the secret.')}</p>}
-      <Code name={t('Language of your server')} tabs={code} />
+      <Code name={t('Programming language of your server')} tabs={code} />
       <Code name={t('On the page')} tabs={[[t('On the page'), `${global}.identify({ externalReferenceId: user.id, email: user.email, hash });`]]} />
     </div></section>
   );

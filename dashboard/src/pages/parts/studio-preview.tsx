@@ -25,7 +25,7 @@ export const Preview = ({ values }: { values: Values }) => {
       <div class={`preview ${text('theme')}`} style={{ '--agent': color, '--on-agent': textOn(color) }}>
         <header><span class="face" aria-hidden="true">{[...title][0]}</span><div class="grow"><span class="strong cut" dir="auto">{title}</span>{text('subtitle') && <span class="small cut" dir="auto">{text('subtitle')}</span>}</div></header>
         <div class="words">
-          <p class="said" dir="auto">{text('greeting') || t('Hello! How can we help?')}</p>
+          <p class="said" dir="auto">{text('greeting') || t('Hello! How can I help?')}</p>
           {suggestions.map((one) => <span class="suggested" dir="auto">{one}</span>)}
         </div>
         <div class="field-like muted">{t('Write a message…')}</div>

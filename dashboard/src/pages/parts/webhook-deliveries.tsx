@@ -1,13 +1,13 @@
 // The deliveries of a webhook: what was sent, what was answered, and what can be sent again.
 import {
-  address, agent, ask, Badge, Bones, Button, Copy, Dialog, done, Empty, Failure, invalidate, Loaded, moment, number, post, seg, setQuery, t, useEffect, useEntries, useQuery, useRef, useSignal, When,
+  address, agent, ask, Badge, Bones, Button, Copy, Dialog, done, Empty, Failure, invalidate, Loaded, moment, number, post, seg, sentences, setQuery, t, useEffect, useEntries, useQuery, useRef, useSignal, When,
   type WebhookDeliveries, type WebhookDelivery, type WebhookDeliveryReport, type WebhookEndpoint, type Tone,
 } from '../../kit';
 import { errorInWords, operation, root } from './webhook-parts';
 
 const PAGE = 20;
 const RESULTS: Record<WebhookDelivery['attempt']['result'], () => [Tone, string]> = {
-  succeeded: () => ['ok', t('delivered')], failed: () => ['warn', t('failed')], givenUp: () => ['bad', t('given up')], expired: () => ['bad', t('expired')],
+  succeeded: () => ['ok', t('delivered')], failed: () => ['warn', t('failed')], givenUp: () => ['bad', t('given up')], expired: () => ['bad', t('event expired')],
 };
 const Result = ({ of: { attempt } }: { of: WebhookDelivery }) => {
   const [tone, text] = RESULTS[attempt.result]();
@@ -26,7 +26,10 @@ const pretty = (text: string) => {
 /** Asks, and sends the event of an attempt again. */
 const resend = (one: WebhookEndpoint, delivery: WebhookDelivery) => ask({
   title: t('Resend {name}?', { name: name(delivery) }),
-  text: <>{one.mode == 'ordered' ? t('The event is sent again with its id. Because this webhook sends in order, all events after it are sent again too.') : t('The event is sent again with its id, so that the receiver can recognise it.')} {one.status == 'disabled' && t('The webhook is disabled. The event is sent when it is enabled again.')}</>,
+  text: sentences(
+    one.mode == 'ordered' ? t('The event is sent again with its id. Because this webhook sends in order, all events after it are sent again too.') : t('The event is sent again with its id, so that the receiver can recognise it.'),
+    one.status == 'disabled' && t('The webhook is disabled. The event is sent when it is enabled again.'),
+  ),
   button: t('Resend'), cli: `webhooks replay ${one.id} --agent ${agent.value} --id ${delivery.eventId}`,
   run: async () => {
     await post(operation(one, `/attempts/${delivery.attempt.number}/resend`));

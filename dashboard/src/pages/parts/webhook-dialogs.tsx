@@ -1,6 +1,6 @@
 // The dialogs of a webhook: its secret, a test message, a replay, and whether it goes on where it stopped.
 import {
-  agent, ApiError, ask, Badge, Button, Check, Cli, Code, Copy, Dialog, done, Failure, invalidate, Loaded, moment, Notice, number, post, remove, Select, t, TextField, tn, useEffect, useForm, useKeys, useQuery, useSignal,
+  agent, ApiError, ask, Badge, Button, Check, Cli, Code, Copy, Dialog, done, Failure, invalidate, Loaded, moment, Notice, number, post, remove, Select, sentences, t, TextField, tn, useEffect, useForm, useKeys, useQuery, useSignal,
   type WebhookEndpoint, type WebhookEventType, type WebhookReplayed, type WebhookSecret, type WebhookTestResult,
 } from '../../kit';
 import { errorInWords, groupsOf, hostOf, operation, root, shortUrl } from './webhook-parts';
@@ -58,7 +58,7 @@ const useAction = (action: () => Promise<void>) => {
   return { busy: busy.value, error: error.value, run: () => void run() };
 };
 /** For how many hours the old secret can sign too. */
-const GRACES: [number, () => string][] = [[0, () => t('Immediately')], [1, () => t('1 hour')], [24, () => t('1 day')], [168, () => t('7 days')]];
+const GRACES: [number, () => string][] = [[0, () => t('Immediately')], [1, () => t('After 1 hour')], [24, () => t('After 1 day')], [168, () => t('After 7 days')]];
 export const RotateDialog = ({ of: one, close, rotated }: { of: WebhookEndpoint; close: () => void; rotated: (secret: WebhookSecret) => void }) => {
   const hours = useSignal(24);
   const { busy, error, run } = useAction(async () => {
@@ -72,7 +72,7 @@ export const RotateDialog = ({ of: one, close, rotated }: { of: WebhookEndpoint;
     <Dialog title={t('Rotate the secret of {name}', { name: shortUrl(one.url) })} onClose={close}
       foot={<><Cli line={`webhooks rotate ${one.id} --agent ${agent.value} --grace ${hours.value}h`} /><Button onClick={close}>{t('Cancel')}</Button><Button kind="main" busy={busy} keys="mod+Enter" onClick={run}>{t('Rotate secret')}</Button></>}>
       <p>{t('The webhook gets a new secret. The old one can sign too for a while, so that the receiver switches without losing messages.')}</p>
-      <fieldset class="stack tight"><legend>{t('The old secret ends')}</legend>{GRACES.map(([wanted, label]) => <Check type="radio" name="grace" label={label()} checked={hours.value == wanted} onChange={() => (hours.value = wanted)} />)}</fieldset>
+      <fieldset class="stack tight"><legend>{t('The old secret expires')}</legend>{GRACES.map(([wanted, label]) => <Check type="radio" name="grace" label={label()} checked={hours.value == wanted} onChange={() => (hours.value = wanted)} />)}</fieldset>
       {error && <Failure error={error} />}
     </Dialog>
   );
@@ -170,7 +170,7 @@ export const disable = (one: WebhookEndpoint) => ask({
 /** Asks before an endpoint goes for good. */
 export const drop = (one: WebhookEndpoint, gone?: () => void) => ask({
   title: t('Remove {name}?', { name: shortUrl(one.url) }),
-  text: <>{t('Nothing more is sent, and its secret and its deliveries are gone for good.')} {!!one.pending && one.status == 'enabled' && tn(one.pending, '{n} event that waits is not sent.', '{n} events that wait are not sent.', { n: number(one.pending) })}</>,
+  text: sentences(t('Nothing more is sent, and its secret and its deliveries are gone for good.'), !!one.pending && one.status == 'enabled' && tn(one.pending, '{n} event that waits is not sent.', '{n} events that wait are not sent.')),
   button: t('Remove webhook'), bad: true, typed: hostOf(one.url), cli: `webhooks delete ${one.id} --agent ${agent.value}`,
   run: async () => {
     await remove(operation(one));

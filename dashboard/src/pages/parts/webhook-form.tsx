@@ -1,6 +1,6 @@
 // The dialog of a new webhook, and of a change: URL, types of events, order.
 import {
-  agent, ApiError, Button, Check, Cli, Dialog, done, Failure, get, invalidate, Loaded, patch, post, quoted, same, Search, seg, t, TextField, tn, useForm, useKeys, useLayoutEffect, useQuery, useRef, useSignal,
+  agent, ApiError, Button, Check, Cli, Dialog, done, Failure, get, holds, invalidate, Loaded, patch, post, quoted, same, Search, seg, t, TextField, tn, useForm, useKeys, useLayoutEffect, useQuery, useRef, useSignal,
   type Form, type IssuedWebhook, type WebhookEndpoint, type WebhookEventType,
 } from '../../kit';
 import { groupsOf, namesOf, operation, root, shortUrl, typesOf } from './webhook-parts';
@@ -35,8 +35,8 @@ const GroupBox = ({ label, some, every, onChange }: { label: string; some: boole
 const Types = ({ form, catalogue }: { form: Form<Values>; catalogue: readonly WebhookEventType[] }) => {
   const search = useSignal('');
   const { all, names } = form.values;
-  const words = search.value.toLocaleLowerCase().split(/\s+/).filter(Boolean);
-  const fits = (one: WebhookEventType) => words.every((word) => `${one.type} ${one.description}`.toLocaleLowerCase().includes(word));
+  const words = search.value.split(/\s+/).filter(Boolean);
+  const fits = (one: WebhookEventType) => words.every((word) => holds(`${one.type} ${one.description}`, word));
   const set = (types: string[], on: boolean) => form.set('names', catalogue.map((one) => one.type).filter((type) => (types.includes(type) ? on : names.includes(type))));
   const groups = groupsOf(catalogue.filter(fits));
   const error = form.errors['types'];

@@ -1,5 +1,5 @@
 // What the pages of webhooks share: addresses, states in words, and the types of events.
-import { agent, Badge, list, seg, t, tn, When, type Tone, type WebhookEndpoint, type WebhookEventType } from '../../kit';
+import { agent, Badge, number, seg, t, tn, When, type Tone, type WebhookEndpoint, type WebhookEventType } from '../../kit';
 
 /** The operations of the agent's webhooks. */
 export const root = (rest = '') => `/agents/${seg(agent.value!)}/webhooks${rest}`;
@@ -15,7 +15,7 @@ export const hostOf = (url: string) => shortUrl(url).replace(/[/?:].*$/, '');
 const stateOf = (one: WebhookEndpoint): [Tone, string] => {
   if (one.status == 'disabled') {
     const reasons: Record<string, string> = { gone: t('disabled: gone'), failing: t('disabled: failing'), secretLost: t('disabled: no secret') };
-    return one.statusReason && reasons[one.statusReason] ? ['bad', reasons[one.statusReason]!] : ['', t('disabled')];
+    return one.statusReason && reasons[one.statusReason] ? ['bad', reasons[one.statusReason]!] : ['', t('disabled: by hand')];
   }
   if (one.failingSince) return ['bad', t('failing')];
   if (one.openFailures) return ['warn', tn(one.openFailures, 'retrying {n}', 'retrying {n}')];
@@ -38,7 +38,7 @@ export const trouble = (one: WebhookEndpoint): [string, string] | null => {
   return [t('Every attempt fails'), one.mode == 'ordered' ? t('An event is tried ten times over three days. Then the webhook is disabled, because no later event may come before it.') : t('Each event is tried ten times over three days. If nothing succeeds for five days, the webhook is disabled.')];
 };
 /** The types that an endpoint subscribes to, in a few words. */
-export const typesInWords = (types: readonly string[]) => (types.includes('*') ? t('All events') : types.length < 3 ? list([...types]) : `${types.slice(0, 2).join(', ')} + ${types.length - 2}`);
+export const typesInWords = (types: readonly string[]) => (types.includes('*') ? t('All events') : types.slice(0, 2).join(', ') + (types.length > 2 ? ` + ${number(types.length - 2)}` : ''));
 /** The catalogue by group. */
 export const groupsOf = (catalogue: readonly WebhookEventType[]): [string, WebhookEventType[]][] => {
   const groups = new Map<string, WebhookEventType[]>();
@@ -68,4 +68,4 @@ export const errorInWords = (error: string): string =>
     unavailable: t('This server sends no requests to other services.'),
   })[error] ?? error;
 /** A time with its word, or a dash. */
-export const Moment = ({ at }: { at: string | null }) => <When at={at} never={t('never')} />;
+export const Moment = ({ at }: { at: string | null }) => <When at={at} never={t('not yet')} />;

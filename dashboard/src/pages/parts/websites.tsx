@@ -1,7 +1,7 @@
 // Websites that the agent answers from: the list, how far a crawl is, and what was not read and why.
 import {
-  address, agent, announce, ApiError, ask, Badge, Bar, Button, Cli, Dialog, done, Empty, errorTitle, Failure, get, href, invalidate, Loaded, Menu, Meter, moment, navigate, Notice, number, post, quoted, remove,
-  seg, Select, setQuery, t, TextField, tn, useEffect, useEvery, useForm, useKeys, useQuery, useRef, useSignal, When, type Item, type KnowledgeDocument, type Query, type Tone, type Website, type WebsitePage, type WebsiteReport,
+  address, agent, announce, ApiError, ask, Badge, Bar, Button, Cli, Dialog, done, Empty, errorTitle, Failure, get, holds, href, invalidate, Loaded, Menu, Meter, moment, navigate, Notice, number, post, quoted, remove,
+  seg, Select, sentences, setQuery, t, TextField, tn, useEffect, useEvery, useForm, useKeys, useQuery, useRef, useSignal, When, type Item, type KnowledgeDocument, type Query, type Tone, type Website, type WebsitePage, type WebsiteReport,
 } from '../../kit';
 
 const of = (rest: string) => `/agents/${seg(agent.value!)}${rest}`;
@@ -74,11 +74,11 @@ const drop = async (one: Website, after?: () => void) => {
   ask({
     title: t('Remove {name}?', { name }), button: t('Remove website'), bad: true, cli: `knowledge sources remove ${quoted(one.url)} --agent ${agent.value}`,
     text: (
-      <>
-        {n === undefined ? t('Its documents are removed with it, and the agent no longer answers from them.') : n ? tn(n, 'Its document is removed with it, and the agent no longer answers from it.', 'Its {n} documents are removed with it, and the agent no longer answers from them.') : t('It has no documents.')}{' '}
-        {isRunning(one) && t('Its crawl ends, and what is read until then goes too.')}{' '}
-        {t('Existing replies stay.')}
-      </>
+sentences(
+        n === undefined ? t('Its documents are removed with it, and the agent no longer answers from them.') : n ? tn(n, 'Its document is removed with it, and the agent no longer answers from it.', 'Its {n} documents are removed with it, and the agent no longer answers from them.') : t('It has no documents.'),
+        isRunning(one) && t('Its crawl ends, and what is read until then goes too.'),
+        t('Existing replies stay.'),
+      )
     ),
     run: async () => {
       await remove(`${websitesRoot()}/${seg(one.id)}`);
@@ -103,7 +103,7 @@ const stateOf = (one: Website): [Tone, string] => {
   if (one.state == 'reading') return ['accent', t('reading')];
   if (one.state == 'waiting') return ['accent', t('waiting for a server')];
   if (one.error) return ['bad', t('could not be read')];
-  return one.isLimited ? ['warn', t('read in part')] : ['ok', t('read')];
+  return one.isLimited ? ['warn', t('read in part')] : ['ok', t('read in full')];
 };
 const State = ({ of: one }: { of: Website }) => {
   const [tone, text] = stateOf(one);
@@ -138,7 +138,7 @@ export const Websites = ({ query, selected, write, add }: { query: Query<readonl
   return (
     <Loaded query={query}>{() => {
       if (!all.length) return <Empty icon="globe" title={t('No websites yet')} cli={`knowledge sources add https://www.example.com/ --agent ${agent.value}`} action={write && <Button kind="main" icon="plus" onClick={add}>{t('Add website')}</Button>}>{t('Add the address of a website. Its public pages are read in the background and again on a schedule, and the agent answers from them.')}</Empty>;
-      const shown = all.filter((one) => one.url.toLocaleLowerCase().includes(search.toLocaleLowerCase()));
+      const shown = all.filter((one) => holds(one.url, search));
       if (!shown.length) return <Empty icon="search" title={t('No matching websites')} action={<Button onClick={() => setQuery({ q: null })}>{t('Clear filter')}</Button>}>{t('Nothing matches “{text}”.', { text: search })}</Empty>;
       return (
         <div class="tablewrap" tabIndex={0} role="region" aria-label={t('Websites')}><table class="list">
@@ -233,7 +233,7 @@ const Facts = ({ of: one, documents }: { of: Website; documents: number | null }
         <dt>{t('Last crawl')}</dt><dd>{one.endedAt ? moment(one.endedAt) : '–'}</dd>
         <dt>{t('Next crawl')}</dt><dd>{one.nextAt && !isBusy(one) ? moment(one.nextAt) : isBusy(one) ? '–' : t('on demand')}</dd>
         <dt>{t('Pages found by')}</dt><dd>{one.discovery == 'sitemap' ? t('sitemap') : one.discovery == 'links' ? t('links') : '–'}</dd>
-        <dt>{t('Added')}</dt><dd>{moment(one.createdAt)}</dd>
+        <dt>{t('Added on')}</dt><dd>{moment(one.createdAt)}</dd>
       </dl>
     </>
   );

@@ -109,7 +109,8 @@ impl Extractions {
         match self {
             Extractions::List { agent, status, batch } => {
                 context.with_platform(Contents::Closed, async |platform| {
-                    let jobs = list(platform, &caller(context, agent), status, batch).await?;
+                    let jobs = list(platform, &caller(context, agent.clone()), status, batch).await?;
+                    context.note_bulk(platform, Some(&agent), "extractions", jobs.len()).await?;
                     context.print_table(json, &jobs, &HEADS, row)
                 })
             }

@@ -92,6 +92,7 @@ impl Knowledge {
             Knowledge::Sources(command) => command.run(context),
             Knowledge::List { agent } => context.with_conversations(Contents::Closed, async |chat| {
                 let documents = chat.knowledge(&agent).await?;
+                context.note_bulk(chat.platform(), Some(&agent), "knowledge", documents.len()).await?;
                 let heads = ["id", "title", "file", "language", "pages", "passages", "url", "changed"];
                 context.print_table(json, &documents, &heads, row)
             }),

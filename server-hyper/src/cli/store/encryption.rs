@@ -22,6 +22,7 @@ use crate::cli::context::CommandContext;
 use crate::console::caller::BACKUP_PASSWORD;
 use crate::error::CliError;
 use crate::ports::SystemRandom;
+use crate::text_file;
 
 /// What the database of a backup is sealed as. No tenant's id has this character.
 const DATABASE: &[u8] = b"\0database";
@@ -61,9 +62,10 @@ impl PasswordArgs {
         let password = match &self.password_file {
             Some(path) => {
                 let failed = |error| CliError::new(format!("cannot read {}: {error}", path.display()));
-                let mut text = String::new();
+                let mut bytes = Vec::new();
                 let file = context.caller().open(path).map_err(failed)?;
-                file.take(MAX_PASSWORD).read_to_string(&mut text).map_err(failed)?;
+                file.take(MAX_PASSWORD).read_to_end(&mut bytes).map_err(failed)?;
+                let text = text_file::decode(bytes).map_err(failed)?;
                 text.lines().next().unwrap_or_default().to_owned()
             }
             None => context.caller().password(is_new).map_err(|error| {

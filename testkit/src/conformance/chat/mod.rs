@@ -180,6 +180,7 @@ fn reply(seq: u64) -> Message {
         after: FollowUp {
             suggestions: vec!["Why?".to_owned(), TEXT.to_owned()],
             form: true,
+            collected: [("primaryEmail".to_owned(), TEXT.to_owned())].into(),
             handoff: Some(Handoff { name: Some(TEXT.to_owned()), avatar: None, eta_seconds: Some(60) }),
         },
         usage: Some(Usage { input_tokens: 1 << 40, output_tokens: 3, cost: 0.0125 }),
