@@ -33,6 +33,7 @@ mod stream;
 
 pub use auth::records::server_keys_of_codes;
 pub use auth::totp::totp_code;
+pub use call::SignInOutcome;
 pub use capability::{Capability, Reach, Role};
 pub use command::{Command, CommandAnswer, CommandRefused};
 pub use context::Context;

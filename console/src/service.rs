@@ -152,15 +152,21 @@ impl Console {
         let call = Call::of(&parts, &inner.settings, request_id.clone());
         let mut summary = ResponseSummary::new(request_id);
         // Boxed, so that the future of a request is small.
-        let outcome = Box::pin(served.answer(&parts, body, &call, &mut summary)).await;
+        let mut outcome = Box::pin(served.answer(&parts, body, &call, &mut summary)).await;
+        if inner.is_landing(&parts) {
+            outcome = outcome.or_else(|error| inner.land_failed(&call, error));
+        }
         let mut response = encode(&parts, outcome, &mut summary);
         let headers = response.headers_mut();
         let is_live = headers.get(header::CONTENT_TYPE).is_some_and(|it| it == "text/event-stream");
         let caching = if is_live { "no-store, no-transform" } else { "no-store" };
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
         headers.insert(RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
-        headers.extend(call.into_headers());
+        headers.extend(call.headers());
         response.extensions_mut().insert(summary);
+        if let Some(outcome) = call.sign_in() {
+            response.extensions_mut().insert(outcome);
+        }
         response
     }
 }
@@ -248,7 +254,7 @@ async fn run(
     } else {
         (read_object(&sending.bytes)?, None)
     };
-    let query = query(parts)?;
+    let query = query(parts, entry.metadata.traits.is_landing)?;
     let mut sent = Reader::new(Sent { path, query: &query, body, content });
     run(cx, &mut sent).map_err(ApiError::from)?.await
 }
@@ -292,6 +298,10 @@ impl Inner {
         let is_public = entry.metadata.access == Access::Public;
         if let Some(operator) = parts.extensions.get::<Operator>() {
             return Ok((operator.clone(), None));
+        }
+        // Whom the browser is signed in as decides nothing about where it lands.
+        if entry.metadata.traits.is_landing {
+            return Ok((Operator::nobody(), None));
         }
         let nobody = |error: ApiError| if is_public { Ok((Operator::nobody(), None)) } else { Err(error) };
         let sign_in = || ApiError::new(ErrorCode::Unauthenticated, "Sign in to use the console");
@@ -388,8 +398,8 @@ fn percent_decoded(text: &str) -> Option<Cow<'_, str>> {
     String::from_utf8(bytes).ok().map(Cow::Owned)
 }
 
-/// The query pairs, decoded.
-fn query(parts: &Parts) -> Result<Vec<(String, String)>, ApiError> {
+/// The query pairs, decoded. Of a provider's answer, pairs that are no UTF-8 are left out: some are in an older encoding.
+fn query(parts: &Parts, is_landing: bool) -> Result<Vec<(String, String)>, ApiError> {
     let bad = || ApiError::new(ErrorCode::BadRequest, "The query is not percent-encoded UTF-8");
     let text = parts.uri.query().unwrap_or_default();
     let pairs = text.split('&').filter(|pair| !pair.is_empty());
@@ -399,6 +409,7 @@ fn query(parts: &Parts) -> Result<Vec<(String, String)>, ApiError> {
             let decode = |text: &str| percent_decoded(&text.replace('+', " ")).map(Cow::into_owned);
             decode(name).zip(decode(value)).ok_or_else(bad)
         })
+        .filter(|pair| !is_landing || pair.is_ok())
         .collect()
 }
 

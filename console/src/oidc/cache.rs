@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures_util::lock::Mutex as AsyncMutex;
+use openapi_core::platform::Platform;
 use openapi_core::ports::Outbound;
 use openapi_core::values::Timestamp;
 use parking_lot::Mutex;
@@ -20,11 +21,17 @@ const FAILURE_MILLIS: i64 = 10_000;
 const UNKNOWN_MILLIS: i64 = 60_000;
 
 struct Fetched<T> {
+    /// When it was there, and when it was last asked for, which may have failed since.
     at: Timestamp,
+    asked_at: Timestamp,
     value: Result<T, String>,
 }
 
 impl<T> Fetched<T> {
+    fn new(now: Timestamp, value: Result<T, String>) -> Self {
+        Fetched { at: now, asked_at: now, value }
+    }
+
     fn counts(&self, now: Timestamp) -> bool {
         let life = if self.value.is_ok() { LIFE_MILLIS } else { FAILURE_MILLIS };
         (0..life).contains(&now.millis_since(self.at))
@@ -58,39 +65,47 @@ impl Published {
     /// The description of an issuer.
     pub(super) async fn discovery(
         &self,
+        platform: &Platform,
         outbound: &dyn Outbound,
         issuer: &str,
-        now: Timestamp,
     ) -> Result<Discovery, String> {
         let entry = self.of(issuer);
         let mut known = entry.discovery.lock().await;
+        // Others may have waited here for the provider: it is later now.
+        let now = platform.now();
         if let Some(fetched) = known.as_ref().filter(|fetched| fetched.counts(now)) {
             return fetched.value.clone();
         }
         let document = discovery::fetch(outbound, issuer).await;
         let value = document.and_then(|document| Discovery::read(issuer, &document));
-        *known = Some(Fetched { at: now, value: value.clone() });
+        *known = Some(Fetched::new(platform.now(), value.clone()));
         value
     }
 
     /// The key of a token's header. An unknown one may be new, so the keys are fetched again, once a minute at most.
     pub(super) async fn key(
         &self,
+        platform: &Platform,
         outbound: &dyn Outbound,
         (issuer, url): (&str, &str),
         (algorithm, id): (&str, Option<&str>),
-        now: Timestamp,
     ) -> Result<Option<Key>, String> {
         let entry = self.of(issuer);
         let mut known = entry.keys.lock().await;
+        let now = platform.now();
         if let Some(fetched) = known.as_ref().filter(|fetched| fetched.counts(now)) {
             let found = fetched.value.clone()?.find(algorithm, id).cloned();
-            if found.is_some() || (0..UNKNOWN_MILLIS).contains(&now.millis_since(fetched.at)) {
+            if found.is_some() || (0..UNKNOWN_MILLIS).contains(&now.millis_since(fetched.asked_at)) {
                 return Ok(found);
             }
         }
         let value = Keys::fetch(outbound, issuer, url).await;
-        *known = Some(Fetched { at: now, value: value.clone() });
+        let now = platform.now();
+        match known.as_mut() {
+            // Keys of the hour stay while the provider publishes none.
+            Some(kept) if value.is_err() && kept.value.is_ok() && kept.counts(now) => kept.asked_at = now,
+            _ => *known = Some(Fetched::new(now, value.clone())),
+        }
         Ok(value?.find(algorithm, id).cloned())
     }
 }

@@ -26,11 +26,25 @@ pub(super) fn request(method: Method, issuer: &str, url: &str) -> OutboundReques
 
 /// Sends a request, whose answer has to be 200 with a JSON object.
 pub(super) async fn object(outbound: &dyn Outbound, request: OutboundRequest) -> Result<Object, String> {
-    let response = outbound.send(request).await.map_err(|error| explain(&error))?;
-    read(&response)
+    read(&send(outbound, request).await?)
 }
 
-fn read(response: &OutboundResponse) -> Result<Object, String> {
+/// Sends a request; the error says why there is no answer.
+pub(super) async fn send(
+    outbound: &dyn Outbound,
+    request: OutboundRequest,
+) -> Result<OutboundResponse, String> {
+    outbound.send(request).await.map_err(|error| explain(&error))
+}
+
+/// Whether a token endpoint refuses the code, and not the client.
+pub(super) fn refuses_code(response: &OutboundResponse) -> bool {
+    let code = parse(&response.body).ok().and_then(|json| error_code(&json));
+    response.status != StatusCode::OK && code.is_some_and(|code| code == "invalid_grant")
+}
+
+/// The JSON object of an answer.
+pub(super) fn read(response: &OutboundResponse) -> Result<Object, String> {
     let parsed = || parse(&response.body).map_err(|error| format!("the answer is not JSON: {error}"));
     if response.status != StatusCode::OK {
         let word = parsed().ok().and_then(|json| error_code(&json));

@@ -61,6 +61,21 @@ pub(crate) enum Intent {
     },
 }
 
+/// Why an answer proves nobody.
+#[derive(Debug)]
+pub(super) enum Unproven {
+    /// The provider or its settings fail.
+    Away(String),
+    /// The code or the token is wrong.
+    Wrong(&'static str),
+}
+
+impl From<&'static str> for Unproven {
+    fn from(reason: &'static str) -> Self {
+        Unproven::Wrong(reason)
+    }
+}
+
 /// A sign-in that is under way. The browser holds it in a sealed cookie.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -117,7 +132,7 @@ impl Inner {
         let accounts = cx.accounts()?;
         let now = self.platform().now();
         let issuer = &provider.body.issuer;
-        let found = self.shared.published.discovery(&*self.settings.outbound, issuer, now).await;
+        let found = self.shared.published.discovery(self.platform(), &*self.settings.outbound, issuer).await;
         let found = found.map_err(|reason| {
             tracing::warn!(provider = id_of(provider), reason, "a provider cannot be used to sign in");
             let text = format!("{} cannot be reached now. Use another way, or try again", provider.body.name);
@@ -176,24 +191,23 @@ impl Inner {
         provider: &Stored<ProviderBody>,
         pending: &Pending,
         (code, issuer): (&str, Option<&str>),
-    ) -> Result<Person, String> {
-        let outbound = &*self.settings.outbound;
-        let now = self.platform().now();
-        let found = self.shared.published.discovery(outbound, &pending.issuer, now).await?;
+    ) -> Result<Person, Unproven> {
+        let (platform, outbound) = (self.platform(), &*self.settings.outbound);
+        let found = self.shared.published.discovery(platform, outbound, &pending.issuer).await;
+        let found = found.map_err(Unproven::Away)?;
         if issuer.is_some_and(|named| named != pending.issuer) || found.names_issuer && issuer.is_none() {
-            return Err("the answer is of another issuer".to_owned());
+            return Err("the answer is of another issuer".into());
         }
         if code.is_empty() || code.len() > MAX_CODE {
-            return Err("the answer has no code".to_owned());
+            return Err("the answer has no code".into());
         }
-        let secret = provider.secret(self.platform())?;
+        let secret = provider.secret(platform).map_err(|reason| Unproven::Away(reason.to_owned()))?;
         let token = self.exchange(&found, secret.as_deref(), pending, code).await?;
-        // The provider had its time: the token is as old as it is now.
-        let now = self.platform().now();
         let token = Token::read(&token)?;
         let wanted = (token.algorithm.as_str(), token.key.as_deref());
         let source = (pending.issuer.as_str(), found.jwks_uri.as_str());
-        let key = self.shared.published.key(outbound, source, wanted, now).await?;
+        let key = self.shared.published.key(platform, outbound, source, wanted).await;
+        let key = key.map_err(Unproven::Away)?;
         let key = key.ok_or("the provider has no key for the ID token")?;
         let expected = Expected {
             issuer: &pending.issuer,
@@ -201,7 +215,8 @@ impl Inner {
             nonce: &pending.nonce,
             groups_claim: &provider.body.groups_claim,
             is_fresh: matches!(pending.intent, Intent::StepUp { .. }),
-            now,
+            // The provider had its time: the token is as old as it is now.
+            now: platform.now(),
         };
         Ok(token.verify(&key, expected)?)
     }
@@ -213,7 +228,7 @@ impl Inner {
         secret: Option<&str>,
         pending: &Pending,
         code: &str,
-    ) -> Result<String, String> {
+    ) -> Result<String, Unproven> {
         let redirect_uri = self.redirect_uri();
         let mut form = vec![
             ("grant_type", "authorization_code"),
@@ -228,7 +243,8 @@ impl Inner {
                 let part = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
                 let pair = STANDARD.encode(format!("{}:{}", part(&pending.client_id), part(secret)));
                 let value = HeaderValue::from_str(&format!("Basic {pair}"));
-                let mut value = value.map_err(|_| "the client's secret cannot be sent")?;
+                let unsent = |_| Unproven::Away("the client's secret cannot be sent".to_owned());
+                let mut value = value.map_err(unsent)?;
                 value.set_sensitive(true);
                 request.headers.insert(header::AUTHORIZATION, value);
             }
@@ -243,13 +259,17 @@ impl Inner {
         request.headers.insert(header::CONTENT_TYPE, content_type);
         let form = Serializer::new(String::new()).extend_pairs(form).finish();
         request.body = form.into_bytes().into();
-        let answer = fetch::object(&*self.settings.outbound, request).await;
-        let answer = answer.map_err(|reason| format!("the token endpoint: {reason}"))?;
+        let away = |reason: String| Unproven::Away(format!("the token endpoint: {reason}"));
+        let response = fetch::send(&*self.settings.outbound, request).await.map_err(away)?;
+        if fetch::refuses_code(&response) {
+            return Err("the token endpoint refuses the code".into());
+        }
+        let answer = fetch::read(&response).map_err(away)?;
         let text = |name: &str| answer.get(name).and_then(Json::as_str);
         if !text("token_type").is_some_and(|kind| kind.eq_ignore_ascii_case("Bearer")) {
-            return Err("the token endpoint answers with another type of token".to_owned());
+            return Err("the token endpoint answers with another type of token".into());
         }
-        text("id_token").map(str::to_owned).ok_or_else(|| "the token endpoint sends no ID token".to_owned())
+        Ok(text("id_token").map(str::to_owned).ok_or("the token endpoint sends no ID token")?)
     }
 }
 

@@ -1,13 +1,17 @@
 //! Whom operators sign in as at providers.
 
+use openapi_core::access::Actor;
+use openapi_core::audit::{AuditAction, SealedEntry};
+use openapi_core::json::{Json, Object};
 use openapi_core::reply::{ApiError, ErrorCode};
-use openapi_core::storage::{RecordId, RecordKind};
+use openapi_core::storage::{RecordChange, RecordId, RecordKind};
 use openapi_core::values::{PlatformId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::provider::ProviderBody;
 use super::token::Person;
 use crate::auth::records::{Body, OperatorBody, People, Stored, digest};
+use crate::auth::session::operator_of;
 use crate::grants::{Grant, Grants};
 use crate::state::Inner;
 
@@ -91,6 +95,64 @@ impl Inner {
         });
         Ok(with_provider.collect())
     }
+
+    /// The changes that take the roles of an issuer's groups from everybody, with their entries in the audit log: no later
+    /// sign-in could.
+    pub(crate) async fn without_groups(
+        &self,
+        actor: &Actor,
+        (provider, issuer): (&str, &str),
+    ) -> Result<(Vec<RecordChange>, Vec<SealedEntry>), ApiError> {
+        let people = People(self.platform());
+        let (mut changes, mut audit) = (Vec::new(), Vec::new());
+        let mut accounts: Vec<(Grants, Stored<OperatorBody>)> = Vec::new();
+        // The identities of an operator follow each other.
+        for mut identity in people.all::<IdentityBody>().await? {
+            if identity.body.issuer != issuer || identity.body.granted.as_slice().is_empty() {
+                continue;
+            }
+            let operator = operator_of(&identity.id).ok_or_else(ApiError::internal)?;
+            let id = RecordId::from(operator);
+            if accounts.last().is_none_or(|(_, account)| account.id != id) {
+                let Some(account) = people.get::<OperatorBody>(&id).await? else { continue };
+                accounts.push((account.body.grants.clone(), account));
+            }
+            if let Some((_, account)) = accounts.last_mut() {
+                take_groups(&mut account.body, &mut identity.body);
+            }
+            changes.push(identity.save()?);
+        }
+        for (before, mut account) in accounts {
+            account.body.updated_at = self.platform().now();
+            changes.push(account.save()?);
+            let details = grant_details(provider, &before, &account.body.grants);
+            let id = account.operator_id()?.to_string();
+            audit.push(people.audit(actor, AuditAction::OperatorGrant, &id, &details));
+        }
+        Ok((changes, audit))
+    }
+}
+
+/// What the audit log notes of roles that groups gave or took.
+pub(crate) fn grant_details(provider: &str, before: &Grants, after: &Grants) -> Object {
+    let mut details = of_provider(provider);
+    details.insert("before", before.to_json());
+    details.insert("after", after.to_json());
+    details
+}
+
+/// What the audit log notes of what was done at a provider.
+pub(crate) fn of_provider(provider: &str) -> Object {
+    let mut details = Object::new();
+    details.insert("provider", Json::from(provider));
+    details
+}
+
+/// Takes the roles of an identity's groups away. Roles that a person granted stay.
+pub(crate) fn take_groups(account: &mut OperatorBody, identity: &mut IdentityBody) {
+    let by_groups = std::mem::take(&mut identity.granted);
+    let is_by_person = |grant: &&Grant| !by_groups.as_slice().contains(grant);
+    account.grants = Grants::new(account.grants.as_slice().iter().filter(is_by_person).cloned().collect());
 }
 
 /// Gives an operator the roles of their groups, and takes those of former groups away. Roles that a person granted stay.

@@ -59,6 +59,24 @@ impl Body for ProviderBody {
     const KIND: RecordKind = RecordKind::Provider;
 }
 
+/// The names of the members that differ, for the audit log; all of a new provider.
+pub(crate) fn changed_members(before: Option<&ProviderBody>, after: &ProviderBody) -> Vec<&'static str> {
+    let differs =
+        |same: fn(&ProviderBody, &ProviderBody) -> bool| before.is_none_or(|before| !same(before, after));
+    let members = [
+        ("name", differs(|a, b| a.name == b.name)),
+        ("issuer", differs(|a, b| a.issuer == b.issuer)),
+        ("clientId", differs(|a, b| a.client_id == b.client_id)),
+        ("clientSecret", differs(|a, b| a.secret == b.secret)),
+        ("scopes", differs(|a, b| a.scopes == b.scopes)),
+        ("groupsClaim", differs(|a, b| a.groups_claim == b.groups_claim)),
+        ("groups", differs(|a, b| a.groups == b.groups)),
+        ("domains", differs(|a, b| a.domains == b.domains)),
+        ("isEnabled", differs(|a, b| a.is_enabled == b.is_enabled)),
+    ];
+    members.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
+}
+
 /// A sample of claims.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -107,6 +125,11 @@ impl Member for ProviderId {
 pub struct Groups(BTreeMap<String, Grants>);
 
 impl Groups {
+    /// The roles of all groups.
+    pub(crate) fn all(&self) -> Vec<Grant> {
+        self.0.values().flat_map(|grants| grants.as_slice().to_vec()).collect()
+    }
+
     /// What the groups of a person give together.
     pub(crate) fn grants(&self, groups: &[String]) -> Vec<Grant> {
         let applies = |name: &&String| *name == EVERYONE || groups.contains(name);

@@ -12,7 +12,7 @@ const MAX_TOKEN: usize = 64 * 1024;
 /// How far clocks may differ.
 const SKEW_MILLIS: f64 = 60_000.0;
 /// How old a token may be. It answers a request of the last minutes, but some providers date it back by five.
-const AGE_MILLIS: f64 = 10.0 * 60_000.0;
+const AGE_MILLIS: f64 = 5.0 * 60_000.0;
 /// The longest identifier of a person.
 const MAX_SUBJECT: usize = 255;
 /// The most groups that are read, and the longest.
@@ -50,6 +50,8 @@ pub(crate) struct Person {
     pub(super) email: Option<String>,
     pub(super) name: Option<String>,
     pub(super) groups: Vec<String>,
+    /// When the person proved who they are; 1970 if the provider does not say.
+    pub(super) authenticated_at: Timestamp,
     pub(super) claims: Object,
 }
 
@@ -111,6 +113,7 @@ impl<'a> Token<'a> {
             email: text("email").filter(|_| is_verified),
             name: text("name"),
             groups: groups.collect(),
+            authenticated_at: proved_at(&claims, expected.now),
             claims,
         })
     }
@@ -122,6 +125,14 @@ fn time(claims: &Object, name: &str) -> Option<f64> {
         Json::Number(number) => Some(number.as_f64() * 1_000.0).filter(|millis| millis.is_finite()),
         _ => None,
     }
+}
+
+/// When the person proved who they are, not later than now.
+fn proved_at(claims: &Object, now: Timestamp) -> Timestamp {
+    // Exact enough: between 1970 and now.
+    #[allow(clippy::cast_possible_truncation)]
+    let millis = time(claims, "auth_time").unwrap_or_default().clamp(0.0, now.millis() as f64) as i64;
+    Timestamp::from_millis(millis)
 }
 
 fn check(claims: &Object, expected: Expected<'_>) -> Result<(), &'static str> {

@@ -1,12 +1,13 @@
 //! The operator's own accounts at providers.
 
 use openapi_core::audit::AuditAction;
-use openapi_core::json::json_object;
+use openapi_core::json::{Json, json_object};
 use openapi_core::operation::Method;
+use openapi_core::platform::concurrent_update;
 use openapi_core::reply::{ApiError, ErrorCode, Reply};
 use openapi_core::values::{Line, Timestamp};
 
-use super::me::{change, own, own_record, write};
+use super::me::{change, own, own_record};
 use super::oidc::Leaving;
 use super::types::NoInput;
 use crate::auth::cookies::encode;
@@ -15,7 +16,7 @@ use crate::context::Context;
 use crate::errors::not_found;
 use crate::input::input;
 use crate::oidc::flow::{Intent, ReturnPath};
-use crate::oidc::identity::IdentityBody;
+use crate::oidc::identity::{IdentityBody, grant_details, take_groups};
 use crate::oidc::provider::{ProviderId, id_of};
 use crate::operation::{Metadata, Operation, Traits};
 
@@ -120,10 +121,10 @@ pub struct Unlink;
 impl Operation for Unlink {
     const METADATA: Metadata = own(
         "me.unlinkIdentity",
-        "Unlinks an account at a provider, with which nobody then signs in. Roles that its groups gave stay.",
+        "Unlinks an account at a provider, with which nobody then signs in. Roles that its groups gave go.",
         (Method::Delete, "/me/identities/{identity}"),
         true,
-        &[AuditAction::OperatorMethod],
+        &[AuditAction::OperatorMethod, AuditAction::OperatorGrant],
     );
     type Input = OneIdentity;
     type Output = Vec<IdentityView>;
@@ -131,7 +132,7 @@ impl Operation for Unlink {
     async fn run(cx: Context<'_>, input: OneIdentity) -> Result<Reply<Vec<IdentityView>>, ApiError> {
         let id = own_record(&cx, "identity", input.identity.as_str())?;
         let found = People(cx.platform()).get::<IdentityBody>(&id).await?;
-        let identity = found.ok_or_else(|| not_found("identity", input.identity.as_str()))?;
+        let mut identity = found.ok_or_else(|| not_found("identity", input.identity.as_str()))?;
         let own = cx.own()?;
         let operator = own.account.operator_id()?;
         let methods = cx.console.methods_of(operator).await?;
@@ -142,8 +143,25 @@ impl Operation for Unlink {
             return Err(ApiError::new(ErrorCode::NotPossible, text));
         }
         // Two browsers that remove the last two ways at once meet here.
-        let changes = vec![identity.remove(), own.account.save()?];
-        write(&cx, changes, AuditAction::OperatorMethod, change("provider unlinked")).await?;
+        let mut account = own.account.clone();
+        take_groups(&mut account.body, &mut identity.body);
+        let mut details = change("provider unlinked");
+        details.insert("issuer", Json::from(identity.body.issuer.as_str()));
+        let mut entries = vec![(AuditAction::OperatorMethod, details)];
+        if account.body.grants != own.account.body.grants {
+            account.body.updated_at = cx.platform().now();
+            let details =
+                grant_details(&identity.body.issuer, &own.account.body.grants, &account.body.grants);
+            entries.push((AuditAction::OperatorGrant, details));
+        }
+        let people = People(cx.platform());
+        let entries = entries
+            .iter()
+            .map(|(action, details)| people.audit(cx.actor, *action, &cx.operator.id, details))
+            .collect();
+        if !people.write(vec![identity.remove(), account.save()?], entries).await? {
+            return Err(concurrent_update());
+        }
         Ok(Reply::ok("Identity unlinked successfully", views(&cx).await?))
     }
 }

@@ -16,7 +16,7 @@ use super::sign_in::Entered;
 use super::types::Names;
 use crate::auth::challenge::{Purpose, issue};
 use crate::auth::records::{ATTEMPTS, Invitation, LinkBody, LinkKind, OperatorBody, Stored, unique_email};
-use crate::auth::session::SignInMethod;
+use crate::auth::session::{SignInMethod, plain};
 use crate::capability::Role;
 use crate::context::Context;
 use crate::errors::{failed, refused};
@@ -215,8 +215,10 @@ impl Operation for Accept {
         if link.body.kind == LinkKind::Recover {
             account.version += 1;
             let actions = [AuditAction::OperatorMethod, AuditAction::OperatorSignIn];
-            let begun =
-                cx.console.begin_session(accounts, cx.call, &account, method, changes, &actions).await?;
+            let begun = cx
+                .console
+                .begin_session(accounts, cx.call, &account, method, changes, plain(&actions))
+                .await?;
             // A person who was signed in may be the reason for the recovery.
             cx.console.end_others(&cx, &begun.0).await?;
             let entered = Entered::of(&cx, begun.0, begun.1).await?;
@@ -230,7 +232,7 @@ impl Operation for Accept {
                 changes.extend(cx.console.author(invitation).await?);
             }
             let begun =
-                cx.console.begin_session(accounts, cx.call, &account, method, changes, &actions).await;
+                cx.console.begin_session(accounts, cx.call, &account, method, changes, plain(&actions)).await;
             match begun {
                 // The author's account was written in the meantime, or the link was used.
                 Err(error)

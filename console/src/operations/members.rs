@@ -1,7 +1,7 @@
 //! Operators as other operators see and change them: Settings → Members.
 
 use openapi_core::audit::AuditAction;
-use openapi_core::json::{Json, Object, json_object};
+use openapi_core::json::{Object, json_object};
 use openapi_core::operation::Method;
 use openapi_core::reply::{ApiError, ErrorCode, Reply};
 use openapi_core::values::{PlatformId, Timestamp};
@@ -163,20 +163,20 @@ impl Operation for Show {
 }
 
 /// Refuses grants on agents that do not exist.
-pub(super) async fn refuse_unknown_agents(cx: &Context<'_>, grants: &Grants) -> Result<(), ApiError> {
+pub(super) async fn refuse_unknown_agents(
+    cx: &Context<'_>,
+    field: &'static str,
+    grants: &[crate::grants::Grant],
+) -> Result<(), ApiError> {
     use openapi_core::admin::Admin;
     use openapi_core::validation::{ValidationCode, ValidationIssue};
     let agents = cx.platform().agents().await.map_err(crate::errors::failed)?;
-    let named = grants.as_slice().iter().filter_map(|grant| grant.agent.as_ref());
+    let named = grants.iter().filter_map(|grant| grant.agent.as_ref());
     let unknown = named.into_iter().find(|named| !agents.iter().any(|agent| agent.id == **named));
     unknown.map_or(Ok(()), |id| {
         let text = format!("names the agent {id}, which does not exist");
-        Err(refused("grants", ValidationIssue::new(ValidationCode::Enum, text)))
+        Err(refused(field, ValidationIssue::new(ValidationCode::Enum, text)))
     })
-}
-
-fn list(grants: &Grants) -> Json {
-    Json::Array(grants.words().iter().map(|grant| Json::from(grant.as_str())).collect())
 }
 
 /// `members.grant`
@@ -195,15 +195,15 @@ impl Operation for Grant {
     type Output = MemberView;
 
     async fn run(cx: Context<'_>, input: GrantRoles) -> Result<Reply<MemberView>, ApiError> {
-        refuse_unknown_agents(&cx, &input.grants).await?;
+        refuse_unknown_agents(&cx, "grants", input.grants.as_slice()).await?;
         let action = AuditAction::OperatorGrant;
         let changed = cx.console.change_member(&cx, input.member, action, |body, details: &mut Object| {
             let tag = etag(body);
             let activity = Activity::default();
             let current = MemberView { id: input.member, body: body.clone(), activity };
             cx.refuse_stale(&tag, || serde_json::to_value(current).unwrap_or_default())?;
-            details.insert("before", list(&body.grants));
-            details.insert("after", list(&input.grants));
+            details.insert("before", body.grants.to_json());
+            details.insert("after", input.grants.to_json());
             body.grants = input.grants.clone();
             Ok(Change::Save)
         });

@@ -9,6 +9,7 @@ use openapi_core::validation::{ValidationCode, ValidationIssue};
 use openapi_core::values::{Line, Timestamp};
 use serde_json::Value;
 
+use super::members::refuse_unknown_agents;
 use super::oidc::Leaving;
 use super::types::{NoInput, Nothing};
 use crate::auth::records::{People, Stored};
@@ -18,8 +19,8 @@ use crate::errors::{not_found, refused};
 use crate::input::{OrNull, Secret, input};
 use crate::oidc::flow::{Intent, ReturnPath};
 use crate::oidc::provider::{
-    Groups, MOST_PROVIDERS, ProviderBody, ProviderId, Trial, Words, id_of, read_domains, read_issuer,
-    read_scopes,
+    Groups, MOST_PROVIDERS, ProviderBody, ProviderId, Trial, Words, changed_members, id_of, read_domains,
+    read_issuer, read_scopes,
 };
 use crate::oidc::steps::{Step, check, failure};
 use crate::operation::{Access, Metadata, Operation, Traits};
@@ -160,7 +161,7 @@ impl Operation for Save {
         "Adds a provider or replaces its settings. One that is switched on must pass the check of `providers.test`.",
         (Method::Put, "/providers/{provider}"),
         true,
-        &[AuditAction::ProviderSave],
+        &[AuditAction::ProviderSave, AuditAction::OperatorGrant],
         ("sign-in set ID", Traits::ACCOUNTS_VERSIONED),
     );
     type Input = SaveProvider;
@@ -179,12 +180,24 @@ impl Operation for Save {
             }
             None => return Err(not_found("provider", input.provider.as_str())),
         }
+        refuse_unknown_agents(&cx, "groups", &input.groups.as_ref().map_or_else(Vec::new, Groups::all))
+            .await?;
         let next = changed(&cx, known.as_ref(), input).await?;
         let mut details = Object::new();
         details.insert("issuer", Json::from(next.body.issuer.as_str()));
         details.insert("isEnabled", Json::Bool(next.body.is_enabled));
-        let audit = people.audit(cx.actor, AuditAction::ProviderSave, id_of(&next), &details);
-        if !people.write(vec![next.save()?], vec![audit]).await? {
+        let names = changed_members(known.as_ref().map(|known| &known.body), &next.body);
+        details.insert("changed", Json::Array(names.into_iter().map(Json::from).collect()));
+        let (mut changes, mut audit) = match &known {
+            // Nobody of the former issuer signs in any more.
+            Some(known) if known.body.issuer != next.body.issuer => {
+                cx.console.without_groups(cx.actor, (id_of(known), &known.body.issuer)).await?
+            }
+            _ => Default::default(),
+        };
+        changes.push(next.save()?);
+        audit.push(people.audit(cx.actor, AuditAction::ProviderSave, id_of(&next), &details));
+        if !people.write(changes, audit).await? {
             return Err(concurrent_update());
         }
         cx.console.shared.published.forget(&next.body.issuer);
@@ -320,10 +333,10 @@ pub struct Remove;
 impl Operation for Remove {
     const METADATA: Metadata = metadata(
         "providers.remove",
-        "Removes a provider. Operators keep their other ways to sign in, and their accounts there stay linked.",
+        "Removes a provider, and the roles that its groups gave. Operators keep their other ways to sign in.",
         (Method::Delete, "/providers/{provider}"),
         true,
-        &[AuditAction::ProviderRemove],
+        &[AuditAction::ProviderRemove, AuditAction::OperatorGrant],
         ("sign-in remove ID", Traits::ACCOUNTS_VERSIONED),
     );
     type Input = OneProvider;
@@ -333,9 +346,14 @@ impl Operation for Remove {
         let people = People(cx.platform());
         let provider = provider(&cx, &input.provider).await?;
         cx.refuse_stale(&provider.etag(), || current(&cx, &provider))?;
-        let audit =
-            people.audit(cx.actor, AuditAction::ProviderRemove, input.provider.as_str(), &Object::new());
-        if !people.write(vec![provider.remove()], vec![audit]).await? {
+        let id = input.provider.as_str();
+        let (mut changes, mut audit) =
+            cx.console.without_groups(cx.actor, (id, &provider.body.issuer)).await?;
+        changes.push(provider.remove());
+        let mut details = Object::new();
+        details.insert("issuer", Json::from(provider.body.issuer.as_str()));
+        audit.push(people.audit(cx.actor, AuditAction::ProviderRemove, id, &details));
+        if !people.write(changes, audit).await? {
             return Err(concurrent_update());
         }
         Ok(Reply::ok("Provider removed successfully", Nothing))
