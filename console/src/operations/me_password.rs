@@ -196,7 +196,7 @@ impl Operation for RemoveTotp {
         let people = People(cx.platform());
         let methods = cx.console.methods_of(account.operator_id()?).await?;
         if methods.iter().all(|method| *method == "password") {
-            let text = "This is your only way to sign in; add a passkey first";
+            let text = "This is your only way to sign in; add a passkey or link a provider first";
             return Err(ApiError::new(ErrorCode::NotPossible, text));
         }
         let totp = people.get::<TotpBody>(&account.id).await?;

@@ -102,7 +102,7 @@ json_object! { Session as "Session" = |session| {
         "description": "On each agent that a grant names, what holds on every agent included."
     } = session.agents,
     "stepUpUntil": Option<Timestamp> = session.step_up_until,
-    "methods": Vec<&'static str> { "description": "How one can sign in: `passkey`, `password`." } = session.methods,
+    "methods": Vec<&'static str> { "description": "How one can sign in: `passkey`, `password`. Providers follow in `providers`." } = session.methods,
     "providers": Vec<Offered> { "description": "The providers that one can sign in with." } = session.providers,
     "isSetUp": bool { "description": "Whether there is an operator." } = session.is_set_up,
     "needsMethod": bool {

@@ -25,12 +25,13 @@ export const landed = signal<Landed | null>(null);
 /** Reads how it went, and takes it out of the address. */
 export const readLanding = (): void => {
   const [, word, rest] = /^#oidc=([a-z_]+)(?:\.([\w-]+))?$/.exec(location.hash) ?? [];
+  const errand = stored.read('session', 'errand');
+  // Who comes back in another way has given up: a link of later is none of the errand.
+  stored.write('session', 'errand', null);
   if (!word) return;
   history.replaceState(null, '', location.pathname + location.search);
-  const errand = stored.read('session', 'errand');
-  stored.write('session', 'errand', null);
   // The secret of the new session's pages. A link from elsewhere replaces none.
-  if (word == 'done' && rest && (errand || !stored.read('local', 'proof'))) stored.write('local', 'proof', rest);
+  if (word == 'done' && rest && errand) stored.write('local', 'proof', rest);
   landed.value = { word, errand, request: word == 'done' ? null : (rest ?? null) };
 };
 /** Says what was done, once there are pages to say it on. */

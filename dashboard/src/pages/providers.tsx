@@ -1,6 +1,6 @@
 // Settings → Sign-in: the providers that operators sign in with.
 import {
-  address, ago, ApiError, ask, Badge, Bar, Button, Check, Cli, Copy, Dialog, done, Empty, Failure, href, Icon, invalidate, leave, Loaded, Menu, Notice, post, put, quoted, redirectUri, remove, seg, setQuery,
+  address, ago, ApiError, ask, Badge, Bar, Button, Check, Cli, Copy, Dialog, done, Empty, Failure, href, Icon, invalidate, leave, list, Loaded, Menu, Notice, post, put, quoted, redirectUri, remove, seg, setQuery,
   start, t, TextField, useActions, useForm, useKeys, useQuery, useSignal, type Item, type Provider, type ProviderStep, type ProviderTest,
 } from '../kit';
 import { GroupsField, groupsOf, linesOf, type GroupLine } from './parts/groups';
@@ -19,7 +19,7 @@ const Redirect = () => (
 const ProviderForm = ({ of: one, again, close }: { of: Provider | null; again: () => void; close: (saved?: string) => void }) => {
   const form = useForm(`provider-${one?.id ?? 'new'}`, {
     id: one?.id ?? '', name: one?.name ?? '', issuer: one?.issuer ?? '', clientId: one?.clientId ?? '', clientSecret: '', scopes: (one?.scopes ?? ['openid', 'email', 'profile']).join(' '), groupsClaim: one?.groupsClaim ?? 'groups',
-    domains: (one?.domains ?? []).join(', '), groups: linesOf(one?.groups ?? {}) as GroupLine[], isEnabled: one?.isEnabled ?? false,
+    domains: (one?.domains ?? []).join(' '), groups: linesOf(one?.groups ?? {}) as GroupLine[], isEnabled: one?.isEnabled ?? false,
   }, ['clientSecret']);
   const { values, errors } = form;
   const id = one?.id ?? (values.id || slug(values.name));
@@ -93,7 +93,7 @@ const Shown = ({ of: one, edit, close }: { of: Provider; edit: () => void; close
         <dt>{t('Issuer')}</dt><dd><code>{one.issuer}</code></dd>
         <dt>{t('Client ID')}</dt><dd><code>{one.clientId}</code></dd>
         <dt>{t('Client secret')}</dt><dd>{one.hasClientSecret ? t('stored') : t('none')}</dd>
-        <dt>{t('Domains')}</dt><dd>{one.domains.length ? one.domains.join(', ') : <span class="muted">{t('none: only invited members')}</span>}</dd>
+        <dt>{t('Domains')}</dt><dd>{one.domains.length ? list(one.domains) : <span class="muted">{t('none: only invited members')}</span>}</dd>
       </dl>
       <Redirect />
       <section class="stack"><div class="row between wrap"><h3>{t('Check')}</h3><Button busy={busy.value == 'check'} onClick={check}>{t('Check now')}</Button></div>
@@ -115,7 +115,7 @@ const itemsOf = (one: Provider, open: () => void, edit: () => void): Item[] => [
   { label: t('Edit…'), icon: 'edit', run: edit },
   null,
   { label: t('Remove…'), icon: 'trash', bad: true, run: () => ask({
-    title: t('Remove {name}?', { name: one.name }), text: t('Nobody can sign in with it any more. Members keep their roles and their other ways to sign in. Members who have no other way need a recovery link.'), button: t('Remove'), bad: true, typed: one.id, cli: `sign-in remove ${quoted(one.id)}`,
+    title: t('Remove {name}?', { name: one.name }), text: t('Nobody can sign in with it any more, and roles that its groups gave are taken away. Members keep their other roles and ways to sign in. Members who have no other way need a recovery link.'), button: t('Remove'), bad: true, typed: one.id, cli: `sign-in remove ${quoted(one.id)}`,
     run: async () => { await remove(pathOf(one.id), one.etag); refresh(); done(t('{name} is removed', { name: one.name })); },
   }) },
 ];
@@ -143,8 +143,8 @@ export default () => {
               <tbody>{all.map((provider) => (
                 <tr key={provider.id}>
                   <td><span class="stack none"><a class="plain strong cut" href={href(`${ROOT}?open=${seg(provider.id)}`)}><bdi>{provider.name}</bdi></a><span class="muted small cut">{provider.issuer}</span></span></td>
-                  <td class="muted">{provider.domains.join(', ') || t('none')}</td>
-                  <td class="muted">{Object.keys(provider.groups).join(', ') || t('none')}</td>
+                  <td class="muted">{list(provider.domains) || t('none')}</td>
+                  <td class="muted">{list(Object.keys(provider.groups)) || t('none')}</td>
                   <td>{provider.isEnabled ? <Badge tone="ok" dot>{t('offered')}</Badge> : <Badge dot open>{t('off')}</Badge>}</td>
                   <td class="end"><Menu label={t('Actions for {name}', { name: provider.name })} items={itemsOf(provider, () => show(provider.id), () => (editing.value = provider.id))} trigger={({ open: toggle, expanded }) => <Button kind="quiet" icon="dots" label={t('Actions for {name}', { name: provider.name })} expanded={expanded} onClick={toggle} />} /></td>
                 </tr>

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use ::console::{Console, Grant};
+use ::console::{Command, Console, Grant};
 use clap::{Args, Subcommand};
 use http::Method;
+use openapi_core::json::Json;
 use serde_json::{Value, json};
 
 use super::context::CommandContext;
@@ -219,8 +220,19 @@ impl Desk<'_> {
         if set.enable || set.disable {
             body["isEnabled"] = json!(set.enable);
         }
-        let saved = self.call(Method::PUT, &path, Some(&body)).await?;
-        self.show(&saved)
+        // What somebody else has changed since it was read is not written over.
+        let tag = known.as_ref().and_then(|known| known["etag"].as_str()).unwrap_or("\"0\"");
+        let body = Json::from(&body);
+        let command = Command {
+            method: &Method::PUT,
+            path: &path,
+            query: &[],
+            if_match: Some(tag),
+            body: body.as_object(),
+        };
+        let saved = self.console.run_command(&self.context.operator(), command).await;
+        let saved = saved.map_err(|refused| CliError::new(refused.text))?.data.to_text();
+        self.show(&serde_json::from_str(&saved).map_err(|error| CliError::new(error.to_string()))?)
     }
 
     /// The first line of a file.

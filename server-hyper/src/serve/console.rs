@@ -4,7 +4,9 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::console::{AccountSettings, Console, ConsoleSettings, DocumentReader, LiveStreams, WidgetTags};
+use ::console::{
+    AccountSettings, Console, ConsoleSettings, DocumentReader, LiveStreams, SignInOutcome, WidgetTags,
+};
 use arc_swap::ArcSwap;
 use conversations::Conversations;
 use events::streams::EventHub;
@@ -226,6 +228,9 @@ impl Handler for ConsoleHost {
         let summary: Option<openapi_core::api::ResponseSummary> = response.extensions_mut().remove();
         if let Some(summary) = &summary {
             self.metrics.record(summary.operation, summary.code);
+        }
+        if let Some(outcome) = response.extensions_mut().remove::<SignInOutcome>() {
+            self.metrics.record_oidc(outcome.code);
         }
         (response, summary)
     }

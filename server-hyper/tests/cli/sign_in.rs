@@ -52,6 +52,7 @@ fn answer(mut stream: TcpStream, body: &str) {
 fn a_provider_is_set_tested_switched_on_and_removed() {
     let (sandbox, provider) = (Sandbox::new(), Provider::new());
     let (issuer, allow) = (provider.issuer(), provider.address.as_str());
+    sandbox.json(&["agents", "create", "Acme", "--id", "acme"]);
     assert_eq!(sandbox.json(&["sign-in", "list"]), json!([]));
     let said = sandbox.run(&["sign-in", "set", "acme", "--issuer", &issuer]).failed(2);
     assert!(said.contains("a new one needs --issuer and --client-id"), "{said}");
@@ -67,6 +68,8 @@ fn a_provider_is_set_tested_switched_on_and_removed() {
     assert_eq!(saved["groups"], json!({ "*": ["viewer"], "a=b": ["inbox@acme", "viewer"] }));
     assert_eq!((&saved["domains"], &saved["hasClientSecret"]), (&json!(["example.com"]), &json!(true)));
     assert!(!saved.to_string().contains("a secret"), "{saved}");
+    let said = sandbox.run(&["sign-in", "set", "acme", "--group", "a=inbox@acne"]).failed(1);
+    assert!(said.contains("names the agent acne, which does not exist"), "{said}");
     // A provider of this machine needs the operator's word.
     let said = sandbox.run(&["sign-in", "set", "acme", "--enable"]).failed(1);
     assert!(said.contains("cannot be switched on: discovery") && said.contains("outbound_allow"), "{said}");

@@ -1,5 +1,6 @@
 //! Signing in at a provider.
 
+mod changes;
 mod provider;
 mod refusals;
 
@@ -374,6 +375,7 @@ fn what_is_saved_is_checked_and_the_secret_never_shown() {
         ("domains", json!("acme.example")),
         ("scopes", json!(["a b"])),
         ("groups", json!({ "a": ["root"] })),
+        ("groups", json!({ "a": ["admin@front-dsk"] })),
         ("groups", json!({ "a": [] })),
         ("groups", json!({ "": ["viewer"] })),
         ("groups", json!([])),

@@ -62,6 +62,8 @@ pub struct Script {
     pub body: Option<Vec<u8>>,
     pub edit_body: fn(String) -> String,
     pub error: Option<OutboundError>,
+    /// Why its description and its keys cannot be read.
+    pub is_away: bool,
 }
 
 struct State {
@@ -69,6 +71,7 @@ struct State {
     p256: Vec<u8>,
     sent: Vec<OutboundRequest>,
     used: Vec<String>,
+    meanwhile: Option<Box<dyn FnOnce() + Send>>,
 }
 
 #[derive(Clone)]
@@ -113,12 +116,18 @@ impl Provider {
             body: None,
             edit_body: |body| body,
             error: None,
+            is_away: false,
         };
-        Provider(Arc::new(Mutex::new(State { script, p256, sent: Vec::new(), used: Vec::new() })))
+        Provider(Arc::new(Mutex::new(State { script, p256, sent: Vec::new(), used: Vec::new(), meanwhile: None })))
     }
 
     pub fn script<T>(&self, change: impl FnOnce(&mut Script) -> T) -> T {
         change(&mut self.0.lock().unwrap().script)
+    }
+
+    /// What happens while the provider works on its next answer.
+    pub fn meanwhile(&self, happens: impl FnOnce() + Send + 'static) {
+        self.0.lock().unwrap().meanwhile = Some(Box::new(happens));
     }
 
     /// The token of the script.
@@ -181,11 +190,18 @@ impl Outbound for Provider {
     }
 
     async fn send(&self, request: OutboundRequest) -> Result<OutboundResponse, OutboundError> {
+        let meanwhile = self.0.lock().unwrap().meanwhile.take();
+        if let Some(happens) = meanwhile {
+            happens();
+        }
         let mut state = self.0.lock().unwrap();
         let url = request.url.clone();
         assert_eq!(request.max_redirects, 0, "a redirect would be followed");
         state.sent.push(request.clone());
         let mut content_type = "application/json";
+        if state.script.is_away && !url.ends_with("/token") {
+            return Err(OutboundError::Timeout("the answer"));
+        }
         let (status, body) = if url.ends_with("/.well-known/openid-configuration") {
             (200, state.script.discovery.to_string().into_bytes())
         } else if url.ends_with("/certs") {
@@ -284,6 +300,11 @@ impl Setting {
 
     /// Comes back from the provider as a browser does: another site leads here, so no `Strict` cookie is sent.
     pub fn come_back(&self, browser: &mut Browser, query: &[(String, String)]) -> Answer {
+        self.come_back_as(browser, query, "document")
+    }
+
+    /// The same as what a browser fetches for: a page, or an image of one.
+    pub fn come_back_as(&self, browser: &mut Browser, query: &[(String, String)], dest: &str) -> Answer {
         let query = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
         let mut outside = browser.clone();
         outside.cookies.retain(|(name, _)| name.ends_with("-oidc"));
@@ -292,6 +313,7 @@ impl Setting {
             request.headers_mut().remove(name);
         }
         request.headers_mut().insert("sec-fetch-site", "cross-site".parse().unwrap());
+        request.headers_mut().insert("sec-fetch-dest", dest.parse().unwrap());
         browser.send(&self.world, request)
     }
 

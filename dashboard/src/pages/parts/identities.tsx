@@ -20,7 +20,7 @@ export const Identities = () => {
   };
   const nameOf = (one: Identity) => one.providerName ?? one.issuer;
   const unlink = (one: Identity) => ask({
-    title: t('Unlink {name}?', { name: nameOf(one) }), text: t('You can no longer sign in with this account. Your roles and other ways to sign in stay.'), button: t('Unlink'), bad: true,
+    title: t('Unlink {name}?', { name: nameOf(one) }), text: t('You can no longer sign in with this account. Roles that its groups gave you are taken away. Your other roles and ways to sign in stay.'), button: t('Unlink'), bad: true,
     run: async () => { await remove(`${PATH}/${seg(one.id)}`); invalidate(PATH); done(t('The account is unlinked')); },
   });
   return (
