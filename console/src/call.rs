@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, header};
 use openapi_core::api::PeerAddress;
+use openapi_core::reply::ErrorCode;
 use parking_lot::Mutex;
 
 use crate::auth::cookies::Cookie;
@@ -21,7 +22,19 @@ pub(crate) struct Call {
     /// The values of the cookies that bind a challenge and that name a known browser.
     pub(crate) binding: Option<String>,
     pub(crate) device: Option<String>,
+    /// Whether a browser opens a page with it, and no image or script of one.
+    pub(crate) is_page: bool,
+    /// The sealed cookie of a sign-in at a provider.
+    pub(crate) oidc: Option<String>,
+    sign_in: Mutex<Option<SignInOutcome>>,
     answer: Mutex<Vec<(HeaderName, HeaderValue)>>,
+}
+
+/// How a sign-in at a provider went: in the extensions of a response that leads to a page whether it worked or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SignInOutcome {
+    /// The error code of a failure.
+    pub code: Option<&'static str>,
 }
 
 /// The most bytes of a browser's name that are stored.
@@ -41,8 +54,21 @@ impl Call {
             last_event_id: text(HeaderName::from_static("last-event-id")).map(str::to_owned),
             binding: cookie(Cookie::Binding),
             device: cookie(Cookie::Device),
+            is_page: text(HeaderName::from_static("sec-fetch-dest")).is_none_or(|it| it == "document"),
+            oidc: cookie(Cookie::Oidc),
+            sign_in: Mutex::default(),
             answer: Mutex::default(),
         }
+    }
+
+    /// Notes how a sign-in at a provider went.
+    pub(crate) fn note_sign_in(&self, code: Option<ErrorCode>) {
+        *self.sign_in.lock() = Some(SignInOutcome { code: code.map(ErrorCode::as_str) });
+    }
+
+    /// How a sign-in at a provider went, if the call was one.
+    pub(crate) fn sign_in(&self) -> Option<SignInOutcome> {
+        *self.sign_in.lock()
     }
 
     /// Adds a header to the answer, success or failure.
@@ -51,7 +77,7 @@ impl Call {
     }
 
     /// The headers of the answer.
-    pub(crate) fn into_headers(self) -> Vec<(HeaderName, HeaderValue)> {
-        self.answer.into_inner()
+    pub(crate) fn headers(&self) -> Vec<(HeaderName, HeaderValue)> {
+        std::mem::take(&mut *self.answer.lock())
     }
 }

@@ -11,7 +11,8 @@ use url::form_urlencoded;
 use crate::capability::Role;
 use crate::grants::{Grant, Grants};
 use crate::operator::Operator;
-use crate::service::{API_PATH, Console};
+use crate::service::Console;
+use crate::settings::API_PATH;
 
 /// A call of an operation by a command.
 #[derive(Clone, Copy, Debug)]

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use openapi_core::json::Json;
 use openapi_core::validation::{ValidationCode, ValidationIssue};
 use openapi_core::values::{AgentId, Invalid};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -78,6 +79,11 @@ impl Grants {
     #[must_use]
     pub fn words(&self) -> Vec<String> {
         self.0.iter().map(ToString::to_string).collect()
+    }
+
+    /// The words, for details of the audit log.
+    pub(crate) fn to_json(&self) -> Json {
+        Json::Array(self.words().iter().map(|grant| Json::from(grant.as_str())).collect())
     }
 
     /// How far the operator has a capability on an agent.

@@ -140,6 +140,13 @@ impl<'a> Reader<'a> {
             .ok()
     }
 
+    /// The value of a query parameter that is sent exactly once, whatever else is.
+    pub(crate) fn sole(&self, name: &str) -> Option<String> {
+        let mut sent = self.sent.query.iter().filter(|(known, _)| known == name);
+        let (_, value) = sent.next()?;
+        sent.next().is_none().then(|| value.clone())
+    }
+
     /// Refuses members that the operation does not have, and repeated parameters, and returns all faults.
     pub fn finish(&mut self, known: &[(Position, &str)]) -> Violations {
         let knows = |position, name: &str| known.contains(&(position, name));

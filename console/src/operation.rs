@@ -3,6 +3,7 @@
 use std::future::Future;
 
 use futures_core::future::BoxFuture;
+use http::{HeaderMap, HeaderValue, header};
 use openapi_core::api::{ApiBody, Outcome};
 use openapi_core::audit::AuditAction;
 use openapi_core::json::JsonSchema;
@@ -55,6 +56,8 @@ pub struct Traits {
     pub sets_up: bool,
     /// Whether its answer is a stream of events.
     pub is_live: bool,
+    /// Whether a browser comes to it from another site, and its answer leads to a page of the console.
+    pub is_landing: bool,
 }
 
 impl Traits {
@@ -66,6 +69,7 @@ impl Traits {
         is_read: false,
         sets_up: false,
         is_live: false,
+        is_landing: false,
     };
     /// Its answer is a stream of events.
     pub const LIVE: Traits = Traits { is_live: true, ..Traits::NONE };
@@ -87,6 +91,8 @@ impl Traits {
     pub const SETS_UP: Traits = Traits { sets_up: true, ..Traits::ACCOUNTS };
     /// It prepares a way to sign in, and changes nothing.
     pub const SETS_UP_READ: Traits = Traits { sets_up: true, ..Traits::ACCOUNTS_READ };
+    /// It leads a browser that comes from another site on.
+    pub const LANDING: Traits = Traits { is_landing: true, ..Traits::ACCOUNTS };
     /// It signs in.
     pub const SIGN_IN: Traits = Traits::ACCOUNTS_SECRET;
 }
@@ -109,7 +115,8 @@ impl Metadata {
     /// only a change is.
     pub(crate) const fn is_sound(&self) -> bool {
         let has_agent = contains(self.path, "/agents/{agent}");
-        let changes = !matches!(self.method, Method::Get) && !self.traits.is_read;
+        let is_get = matches!(self.method, Method::Get);
+        let changes = (!is_get || self.traits.is_landing) && !self.traits.is_read;
         has_agent == matches!(self.access, Access::Agent(_)) && changes != self.audit.is_empty()
     }
 
@@ -179,6 +186,17 @@ pub trait Live: 'static {
     fn open(cx: Context<'_>, input: Self::Input) -> impl Future<Output = Result<ApiBody, ApiError>> + Send;
 }
 
+/// An operation that a browser comes to from another site, and whose answer leads to a page of the console: 303.
+pub trait Landing: 'static {
+    /// What is known of it before it is called.
+    const METADATA: Metadata;
+    /// What is sent.
+    type Input: Input;
+
+    /// Does it, and returns where the browser goes next: a failure has a page too.
+    fn land(cx: Context<'_>, input: Self::Input) -> impl Future<Output = HeaderValue> + Send;
+}
+
 type Run =
     for<'a> fn(Context<'a>, &mut Reader<'_>) -> Result<BoxFuture<'a, Result<Outcome, ApiError>>, Violations>;
 
@@ -216,6 +234,18 @@ impl Entry {
         }
     }
 
+    /// The entry of an operation that leads a browser on.
+    #[must_use]
+    pub const fn landing<Op: Landing>() -> Self {
+        const { assert!(Op::METADATA.is_sound() && Op::METADATA.traits.is_landing, "not a landing") };
+        Entry {
+            metadata: &Op::METADATA,
+            members: Op::Input::members,
+            output: || (serde_json::json!({ "type": "null" }), None),
+            run: RunKind::Own(land::<Op>),
+        }
+    }
+
     /// The entry of an operation whose answer is a stream.
     #[must_use]
     pub const fn live<Op: Live>() -> Self {
@@ -235,6 +265,17 @@ fn run<'a, Op: Operation>(
 ) -> Result<BoxFuture<'a, Result<Outcome, ApiError>>, Violations> {
     let input = Op::Input::read(sent)?;
     Ok(Box::pin(async move { Outcome::success(Op::run(cx, input).await?) }))
+}
+
+fn land<'a, Op: Landing>(
+    cx: Context<'a>,
+    sent: &mut Reader<'_>,
+) -> Result<BoxFuture<'a, Result<Outcome, ApiError>>, Violations> {
+    let input = Op::Input::read(sent)?;
+    Ok(Box::pin(async move {
+        let headers = HeaderMap::from_iter([(header::LOCATION, Op::land(cx, input).await)]);
+        Ok(Outcome::Content { status: 303, headers, body: ApiBody::empty() })
+    }))
 }
 
 fn open<'a, Op: Live>(

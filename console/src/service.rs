@@ -34,11 +34,8 @@ use crate::operation::{Access, Entry, RunKind};
 use crate::operations::OPERATIONS;
 use crate::operator::Operator;
 use crate::replays::{Begun, Replays};
-use crate::settings::ConsoleSettings;
+use crate::settings::{API_PATH, ConsoleSettings};
 use crate::state::{Inner, Shared};
-
-/// The path of the console's API below its base path.
-pub const API_PATH: &str = "/console/v1";
 
 /// The largest JSON body: 1 MiB.
 const MAX_JSON: usize = 1024 * 1024;
@@ -124,7 +121,8 @@ impl Console {
         Ok(token.map(|token| self.settings().link("setup", &token)))
     }
 
-    /// Removes sessions, links, challenges and service tokens that are over. Call it about every 20 s.
+    /// Removes sessions, links, challenges and service tokens that are over, and moves secrets of providers under the
+    /// current server key. Call it about every 20 s.
     ///
     /// # Errors
     /// When the store fails; the next call continues.
@@ -143,7 +141,7 @@ impl Console {
                 }
             }
         }
-        Ok(())
+        people.maintain_providers().await
     }
 
     /// Answers one HTTP request. Never fails: every failure is a reply. The extensions of the request may hold the
@@ -156,15 +154,21 @@ impl Console {
         let call = Call::of(&parts, &inner.settings, request_id.clone());
         let mut summary = ResponseSummary::new(request_id);
         // Boxed, so that the future of a request is small.
-        let outcome = Box::pin(served.answer(&parts, body, &call, &mut summary)).await;
+        let mut outcome = Box::pin(served.answer(&parts, body, &call, &mut summary)).await;
+        if inner.is_landing(&parts) {
+            outcome = outcome.or_else(|error| inner.land_failed(&call, error));
+        }
         let mut response = encode(&parts, outcome, &mut summary);
         let headers = response.headers_mut();
         let is_live = headers.get(header::CONTENT_TYPE).is_some_and(|it| it == "text/event-stream");
         let caching = if is_live { "no-store, no-transform" } else { "no-store" };
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
         headers.insert(RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
-        headers.extend(call.into_headers());
+        headers.extend(call.headers());
         response.extensions_mut().insert(summary);
+        if let Some(outcome) = call.sign_in() {
+            response.extensions_mut().insert(outcome);
+        }
         response
     }
 }
@@ -255,7 +259,7 @@ async fn run(
     } else {
         (read_object(&sending.bytes)?, None)
     };
-    let query = query(parts)?;
+    let query = query(parts, entry.metadata.traits.is_landing)?;
     let mut sent = Reader::new(Sent { path, query: &query, body, content });
     run(cx, &mut sent).map_err(ApiError::from)?.await
 }
@@ -339,8 +343,8 @@ fn percent_decoded(text: &str) -> Option<Cow<'_, str>> {
     String::from_utf8(bytes).ok().map(Cow::Owned)
 }
 
-/// The query pairs, decoded.
-fn query(parts: &Parts) -> Result<Vec<(String, String)>, ApiError> {
+/// The query pairs, decoded. Of a provider's answer, pairs that are no UTF-8 are left out: some are in an older encoding.
+fn query(parts: &Parts, is_landing: bool) -> Result<Vec<(String, String)>, ApiError> {
     let bad = || ApiError::new(ErrorCode::BadRequest, "The query is not percent-encoded UTF-8");
     let text = parts.uri.query().unwrap_or_default();
     let pairs = text.split('&').filter(|pair| !pair.is_empty());
@@ -350,6 +354,7 @@ fn query(parts: &Parts) -> Result<Vec<(String, String)>, ApiError> {
             let decode = |text: &str| percent_decoded(&text.replace('+', " ")).map(Cow::into_owned);
             decode(name).zip(decode(value)).ok_or_else(bad)
         })
+        .filter(|pair| !is_landing || pair.is_ok())
         .collect()
 }
 

@@ -7,10 +7,13 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use conversations::admin::NewKnowledge;
 use events::Webhooks;
-use openapi_core::ports::{BlockingExecutor, Inline};
+use openapi_core::ports::{BlockingExecutor, Inline, NoOutbound, Outbound};
 use openapi_core::values::AgentId;
 
 use crate::live::LiveStreams;
+
+/// The path of the console's API below its base path.
+pub const API_PATH: &str = "/console/v1";
 
 /// The settings of a [`Console`](crate::Console).
 #[derive(Clone)]
@@ -31,6 +34,8 @@ pub struct ConsoleSettings {
     pub live: Option<LiveStreams>,
     /// The webhooks of agents, as the server that delivers them has them; none where nothing is sent.
     pub webhooks: Option<Webhooks>,
+    /// Sends requests to the providers that operators sign in with.
+    pub outbound: Arc<dyn Outbound>,
     /// The version of the program.
     pub build: &'static str,
 }
@@ -126,6 +131,7 @@ impl ConsoleSettings {
             widget: None,
             live: None,
             webhooks: None,
+            outbound: Arc::new(NoOutbound),
             build: env!("CARGO_PKG_VERSION"),
         }
     }

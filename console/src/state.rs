@@ -10,6 +10,7 @@ use openapi_core::platform::Platform;
 use crate::auth::limits::Limits;
 use crate::auth::password::Hashing;
 use crate::imports::permits::Permits;
+use crate::oidc::cache::Published;
 use crate::settings::ConsoleSettings;
 
 /// What operations work with.
@@ -29,6 +30,7 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) hashing: Arc<Hashing>,
     pub(crate) imports: Permits,
+    pub(crate) published: Published,
 }
 
 impl Inner {

@@ -28,6 +28,7 @@ export { useActions } from './app/palette';
 export { agent, agents, begin, can, choose, hostSignIn, operator, readAgents, session, setDensity, setTheme, signOut, start, who } from './app/session';
 export { fieldLabel } from './app/fields';
 export { Bar } from './app/shell';
+export { here, LandedNotice, leave, ProviderButtons, redirectUri } from './app/oidc';
 export { SignInForm } from './app/signin';
 export { nameOfVisitor } from './app/visitor';
 export type * from './app/types';

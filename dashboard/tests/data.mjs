@@ -32,6 +32,12 @@ export const ME = { id: '697dc8160000000000000001', name: 'Ada Whitfield', displ
 const member = (id, name, email, grants, more = {}) => ({ id, name, displayName: null, email, grants, isDisabled: false, methods: ['password'], sessions: 0, lastSeenAt: before(900), recoveredAt: null, createdAt: before(60 * 24 * 40), updatedAt: before(60 * 24 * 4), ...more });
 /** A service token without its text. */
 export const token = (name, grants, more = {}) => ({ id: newId(), name, start: 'svcc_' + (name.replace(/\W/g, '') + 'RfJZUgVExJF3').slice(0, 12), grants, dangerous: [], addresses: [], state: 'active', createdBy: { type: 'operator', id: 'op:' + ME.id, name: ME.name }, createdAt: before(60 * 24 * 20), expiresAt: after(70), revokedAt: null, lastUsedAt: null, lastUsedAddress: null, ...more });
+/** A provider that members sign in with. */
+export const provider = (id, name, more = {}) => ({
+  id, name, issuer: `https://${id}.example.com/realms/staff`, clientId: 'console', hasClientSecret: true, scopes: ['openid', 'email', 'profile'], groupsClaim: 'groups', groups: { support: ['inbox@acme'], staff: ['viewer'] }, domains: ['example.com'], isEnabled: true,
+  redirectUri: 'http://localhost/console/v1/sign-in/oidc/callback', trial: null, etag: '"1"', createdAt: before(60 * 24 * 30), updatedAt: before(60 * 24), ...more,
+});
+const TRIAL = { at: before(12), claims: [['sub', '"5f0c7a52-9d1e-4c0b-8a57-3f6b1f0f9c11"'], ['email', '"ada@example.com"'], ['email_verified', 'true'], ['name', '"Ada Whitfield"'], ['groups', '["support","staff"]']].map(([name, value]) => ({ name, value })) };
 /** The code that every authenticator app of these tests shows. */
 export const CODE = '123456';
 export const CODES = ['7K3QN-0VXRD', 'M2ZT8-4HAYE', 'PW9C1-J6FGB', '05SXK-RNQ7V', 'D3HAY-8ET4M', '6GBPW-C19ZJ', 'VXRD2-QN07K', 'F4MZT-5SHEA', 'YE8J6-1PWCB', 'RNQ7D-3XK05'];
@@ -221,6 +227,8 @@ export const data = (empty = false) => {
     settings: structuredClone(SETTINGS),
     credits: empty ? { isUnlimited: true, available: 0, plan: 0, topUp: 0, reserved: 0, lowAt: null, perPage: 1, charactersPerPage: 3000 } : { isUnlimited: false, available: 1412, plan: 912, topUp: 500, reserved: 12, lowAt: 200, perPage: 2, charactersPerPage: 3000 },
     ledger: empty ? [] : [['charge', -4, 0, 1412], ['chat', -3, 0, 1416], ['topUp', 0, 500, 1419, 'Order 1042'], ['refund', 2, 0, 919], ['charge', -83, 0, 917], ['set', 1000, 0, 1000, 'Plan of November']].map(([kind, plan, topUp, available, note = null], n) => ({ id: newId(), at: before(n * 211 + 6), kind, plan, topUp, available, actor: note ? { type: 'operator', id: 'op:' + ME.id, name: ME.name } : { type: 'apiKey', id: 'svck_RfJZ', name: null }, note })),
+    providers: empty ? [] : [provider('id', 'Acme ID', { trial: TRIAL }), provider('partners', 'Partner login', { isEnabled: false, hasClientSecret: false, domains: [], groups: {} })],
+    identities: empty ? [] : [{ id: 'i1', provider: 'id', providerName: 'Acme ID', issuer: 'https://id.example.com/realms/staff', email: 'ada@example.com', linkedAt: before(60 * 24 * 20), lastUsedAt: before(60 * 26) }, { id: 'i2', provider: null, providerName: null, issuer: 'https://old.example.com', email: null, linkedAt: before(60 * 24 * 90), lastUsedAt: null }],
     methods: { passkeys: 2, passwordChangedAt: before(60 * 24 * 12), totpConfirmedAt: before(60 * 24 * 12), recoveryCodesLeft: 3, recoveryCodesMadeAt: before(60 * 24 * 40) },
     recoveryCodes: CODES,
     passkeys: [{ id: 'pk1', name: 'MacBook', isBackedUp: true, isSuspect: false, transports: ['internal'], createdAt: before(60 * 24 * 40), lastUsedAt: before(30) }, { id: 'pk2', name: 'Security key', isBackedUp: false, isSuspect: false, transports: ['usb'], createdAt: before(60 * 24 * 39), lastUsedAt: null }],

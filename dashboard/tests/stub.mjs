@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { readFileSync } from 'node:fs';
 import { checkCharacters } from './check.mjs';
 import { badAnswer, badRequest, operationOf, violations } from './contract.mjs';
-import { capabilities, CATALOGUE, CODE, CODES, correctionOf, data, key as newKey, ME, message, newId, note as newNote, reportOf, seed, SETTINGS, token as newToken, webhook as newWebhook, website } from './data.mjs';
+import { capabilities, CATALOGUE, CODE, CODES, correctionOf, data, key as newKey, ME, message, newId, note as newNote, provider, reportOf, seed, SETTINGS, token as newToken, webhook as newWebhook, website } from './data.mjs';
 import { imports } from './imports.mjs';
 
 const dist = new URL('../dist/', import.meta.url);
@@ -55,7 +55,7 @@ export const startStub = async (base = '') => {
       stub.versions = new Map();
       /** The invitations by the token of their link. */
       stub.links = new Map();
-      Object.assign(stub, { signedIn: true, isSetUp: true, hasAccounts: true, needsMethod: false, wrongCodes: 0, delayMs: 0, stepUp: false, problem: null, fail: () => null, granted: undefined, violations: [], log: [] });
+      Object.assign(stub, { signedIn: true, isSetUp: true, hasAccounts: true, needsMethod: false, wrongCodes: 0, delayMs: 0, stepUp: false, stepUpMethods: ['password'], lands: 'done', errands: [], problem: null, fail: () => null, granted: undefined, violations: [], log: [] });
     },
     version: (id) => stub.versions.get(id) ?? 1,
     touch: (id) => stub.versions.set(id, stub.version(id) + 1),
@@ -79,12 +79,14 @@ export const startStub = async (base = '') => {
   const caller = (headers = {}) => stub.data.members.find((one) => one.id == /stub=(\w+)/.exec(headers.cookie ?? '')?.[1]) ?? (stub.signedIn ? ME : null);
   /** What the other people may do: a viewer's share of each agent that their roles name. */
   const ofAgents = (me) => Object.fromEntries(me.grants.filter((one) => one.includes('@')).map((one) => [one.split('@')[1], capabilities(['agents.read', 'inbox.read', 'contacts.read', 'schema.read'])]));
-  const session = (me = caller()) => ({ operator: me && { id: me.id, name: me.name, displayName: me.displayName, email: me.email, locale: null, grants: me.grants }, capabilities: me?.id == ME.id ? capabilities(stub.granted) : {}, agentCapabilities: me && me.id != ME.id ? ofAgents(me) : {}, stepUpUntil: null, methods: ['passkey', 'password'], isSetUp: stub.isSetUp, needsMethod: stub.needsMethod, hasAccounts: stub.hasAccounts, serviceName: 'Acme', publicUrl: 'https://api.example.com', apiKeyPrefix: 'svc', build: '1.4.0' });
+  const session = (me = caller()) => ({ operator: me && { id: me.id, name: me.name, displayName: me.displayName, email: me.email, locale: null, grants: me.grants }, capabilities: me?.id == ME.id ? capabilities(stub.granted) : {}, agentCapabilities: me && me.id != ME.id ? ofAgents(me) : {}, stepUpUntil: null, methods: ['passkey', 'password'], providers: stub.data.providers.filter((one) => one.isEnabled).map(({ id, name }) => ({ id, name })), isSetUp: stub.isSetUp, needsMethod: stub.needsMethod, hasAccounts: stub.hasAccounts, serviceName: 'Acme', publicUrl: 'https://api.example.com', apiKeyPrefix: 'svc', build: '1.4.0' });
   const enter = () => {
     stub.signedIn = true;
     return ok({ session: session(), pageSecret: 'page-secret' });
   };
   const origin = () => stub.url + base;
+  /** Where the provider would be: the page of the stub that leads back at once, with what `stub.lands` says. */
+  const away = (errand) => { stub.errands.push(errand); return `${stub.url}/provider?to=${encodeURIComponent(errand.returnTo ?? '/')}`; };
   const changeMember = (id, change) => {
     const one = of('members', id);
     if (!one) return missing('operator');
@@ -232,6 +234,32 @@ export const startStub = async (base = '') => {
     'me.removeTotp': () => ok(Object.assign(stub.data.methods, { passwordChangedAt: null, totpConfirmedAt: null })),
     'me.makeRecoveryCodes': () => { Object.assign(stub.data.methods, { recoveryCodesLeft: 10, recoveryCodesMadeAt: new Date().toISOString() }); return ok({ recoveryCodes: CODES }); },
     'me.setPassword': ({ body }) => (body.password.length < 12 ? invalid('password', 'password must have at least 12 characters', 'minLength') : nothing()),
+    'signIn.oidcStart': ({ body }) => ok({ url: away({ kind: 'signIn', ...body }) }),
+    'session.stepUpOidc': ({ body }) => ok({ url: away({ kind: 'stepUp', ...body }) }),
+    'me.identities': () => ok(stub.data.identities),
+    'me.linkIdentity': ({ body }) => ok({ url: away({ kind: 'link', ...body }) }),
+    'me.unlinkIdentity': ({ identity }) => ok((stub.data.identities = stub.data.identities.filter((one) => one.id != identity))),
+    'providers.list': () => ok(stub.data.providers),
+    'providers.save': ({ provider: id, body, headers }) => {
+      const known = of('providers', id);
+      if (headers['if-match'] != (known?.etag ?? '"0"')) return refuse(412, 'PRECONDITION_FAILED', 'The provider was changed');
+      if (!/^https:/.test(body.issuer)) return invalid('issuer', 'issuer must begin with https://; plain http:// is for a provider on this machine', 'format');
+      if (body.isEnabled && /nowhere/.test(body.issuer)) return invalid('isEnabled', 'isEnabled cannot be switched on: discovery: the name was not resolved', 'conflict');
+      const { clientSecret, ...rest } = body;
+      const next = { ...provider(id, body.name), ...known, ...rest, hasClientSecret: !!clientSecret || !!known?.hasClientSecret, trial: null, etag: `"${Number((known?.etag ?? '"0"').slice(1, -1)) + 1}"` };
+      stub.data.providers = known ? stub.data.providers.map((one) => (one.id == id ? next : one)) : [...stub.data.providers, next];
+      return ok(next, { headers: { ETag: next.etag } });
+    },
+    'providers.test': ({ provider: id }) => {
+      const fails = !of('providers', id).hasClientSecret;
+      return ok({ passed: !fails, steps: [
+        { name: 'discovery', passed: true, detail: `The description is of the issuer ${of('providers', id).issuer}` },
+        { name: 'endpoints', passed: !fails, detail: fails ? 'jwks_uri must begin with https:// and have no fragment' : 'Browsers go to https://id.example.com/auth, codes to https://id.example.com/token' },
+        { name: 'keys', passed: fails ? null : true, detail: fails ? '' : 'Keys: 3 (ES256, RS256)' },
+      ] });
+    },
+    'providers.try': ({ provider: id, body }) => ok({ url: away({ kind: 'try', provider: id, ...body }) }),
+    'providers.remove': ({ provider: id }) => { stub.data.providers = stub.data.providers.filter((one) => one.id != id); return nothing(); },
     'members.list': () => ok(stub.data.members),
     'members.show': ({ member }) => changeMember(member, () => undefined),
     'members.invitations': () => ok(stub.data.invitations),
@@ -511,7 +539,7 @@ export const startStub = async (base = '') => {
       stub.violations.push(`no operation ${method} ${path}`);
       return refuse(404, 'ROUTE_NOT_FOUND', 'No such path');
     }
-    if (stub.stepUp && /^(credits\.change|webhooks\.(create|edit|remove|secret|rotate)|identity\.(show|rotate)|keys\.(create|edit|rotate|revoke)|members\.(invite|grant|disable|remove|recover)|tokens\.(create|revoke))$/.test(found.id)) return refuse(403, 'STEP_UP_REQUIRED', 'Prove once more who you are', { details: { methods: ['password'] } });
+    if (stub.stepUp && /^(credits\.change|webhooks\.(create|edit|remove|secret|rotate)|identity\.(show|rotate)|keys\.(create|edit|rotate|revoke)|members\.(invite|grant|disable|remove|recover)|tokens\.(create|revoke)|providers\.(save|try|remove)|me\.(linkIdentity|unlinkIdentity))$/.test(found.id)) return refuse(403, 'STEP_UP_REQUIRED', 'Prove once more who you are', { details: { methods: stub.stepUpMethods } });
     if (stub.needsMethod && !PUBLIC.test(path) && !/^me\.(methods|beginTotp|confirmTotp|passkeyOptions|addPasskey)$/.test(found.id)) return refuse(403, 'SET_UP_REQUIRED', 'First set up a way to sign in');
     let body = {};
     if (/json/.test(headers['content-type'] ?? '')) body = JSON.parse(raw || '{}');
@@ -523,6 +551,13 @@ export const startStub = async (base = '') => {
   const server = createServer(async (request, response) => {
     const url = new URL(request.url, 'http://localhost');
     let path = url.pathname;
+    if (path == '/provider') {
+      const isIn = stub.lands == 'done' && stub.errands.at(-1).kind == 'signIn';
+      if (isIn) stub.signedIn = true;
+      if (stub.lands == 'done' && stub.errands.at(-1).kind == 'stepUp') stub.stepUp = false;
+      const to = stub.lands != 'done' && stub.errands.at(-1).kind == 'signIn' ? '/sign-in' : url.searchParams.get('to');
+      return response.writeHead(303, { Location: `${base}${to}#oidc=${stub.lands == 'done' ? (isIn ? 'done.page-secret' : 'done') : `${stub.lands}.0199c1f2-5d8e-7cc3-9a51-0123456789ab`}` }).end();
+    }
     if (!path.startsWith(base)) return response.writeHead(404).end();
     path = path.slice(base.length) || '/';
     if (path.startsWith('/console/v1')) {

@@ -56,6 +56,10 @@ impl Inner {
         if let Some(operator) = parts.extensions.get::<Operator>() {
             return Ok(Identified::new(operator.clone()));
         }
+        // Whom the browser is signed in as decides nothing about where it lands.
+        if entry.metadata.traits.is_landing {
+            return Ok(Identified::new(Operator::nobody()));
+        }
         let nobody =
             |error: ApiError| if is_public { Ok(Identified::new(Operator::nobody())) } else { Err(error) };
         let sign_in = || ApiError::new(ErrorCode::Unauthenticated, "Sign in to use the console");

@@ -26,6 +26,8 @@ pub(crate) enum Cookie {
     Binding,
     /// Says that the operator signed in with this browser before.
     Device,
+    /// The sign-in that is under way at a provider.
+    Oidc,
 }
 
 impl Cookie {
@@ -35,6 +37,7 @@ impl Cookie {
             Cookie::Session => "",
             Cookie::Binding => "-pre",
             Cookie::Device => "-device",
+            Cookie::Oidc => "-oidc",
         };
         if accounts.is_plain {
             let port = settings.authority().rsplit_once(':').map_or("80", |(_, port)| port);
@@ -83,7 +86,10 @@ impl Cookie {
     ) -> Option<HeaderValue> {
         let name = self.name(settings, accounts);
         let secure = if accounts.is_plain { "" } else { " Secure;" };
-        let text = format!("{name}={value}; Path=/;{secure} HttpOnly; SameSite=Strict; Max-Age={seconds}");
+        // The provider leads the browser back, which sends no `Strict` cookie then.
+        let same_site = if self == Cookie::Oidc { "Lax" } else { "Strict" };
+        let text =
+            format!("{name}={value}; Path=/;{secure} HttpOnly; SameSite={same_site}; Max-Age={seconds}");
         HeaderValue::from_str(&text).ok()
     }
 }

@@ -19,6 +19,7 @@ use crate::capability::Capability;
 use crate::context::Context;
 use crate::errors::{lacks, not_found};
 use crate::grants::Grants;
+use crate::oidc::identity::IdentityBody;
 use crate::state::Inner;
 
 /// How an operator signs in, and when that was last seen.
@@ -26,6 +27,8 @@ use crate::state::Inner;
 pub(crate) struct Activity {
     pub(crate) has_passkey: bool,
     pub(crate) has_password: bool,
+    /// Whether an account at a provider is linked.
+    pub(crate) has_identity: bool,
     pub(crate) sessions: u32,
     pub(crate) last_seen_at: Option<Timestamp>,
     /// When a recovery code was last used.
@@ -76,6 +79,10 @@ impl Inner {
             let Some(operator) = operator_of(&password.id) else { continue };
             activities.entry(operator).or_default().has_password = true;
         }
+        for identity in people.all::<IdentityBody>().await? {
+            let Some(operator) = operator_of(&identity.id) else { continue };
+            activities.entry(operator).or_default().has_identity = true;
+        }
         for codes in people.all::<RecoveryCodesBody>().await? {
             let Some(operator) = operator_of(&codes.id) else { continue };
             activities.entry(operator).or_default().recovered_at = codes.body.used_at;
@@ -106,6 +113,7 @@ impl Inner {
             activity.passkey(&passkey.body);
         }
         activity.has_password = people.get::<PasswordBody>(&operator.into()).await?.is_some();
+        activity.has_identity = !people.of_operator::<IdentityBody>(operator).await?.is_empty();
         let codes = people.get::<RecoveryCodesBody>(&operator.into()).await?;
         activity.recovered_at = codes.and_then(|codes| codes.body.used_at);
         for session in people.of_operator::<SessionBody>(operator).await? {
@@ -223,7 +231,9 @@ impl Inner {
         let password = people.get::<PasswordBody>(&account.id).await?;
         let totp = people.get::<TotpBody>(&account.id).await?;
         let codes = people.get::<RecoveryCodesBody>(&account.id).await?;
+        let identities = people.of_operator::<IdentityBody>(account.operator_id()?).await?;
         changes.extend(passkeys.iter().map(Stored::remove));
+        changes.extend(identities.iter().map(Stored::remove));
         changes.extend(password.iter().map(Stored::remove));
         changes.extend(totp.iter().map(Stored::remove));
         changes.extend(codes.iter().map(Stored::remove));

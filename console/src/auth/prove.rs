@@ -213,6 +213,9 @@ impl Inner {
         {
             methods.push("password");
         }
+        if !self.usable_identities(operator).await?.is_empty() {
+            methods.push("oidc");
+        }
         Ok(methods)
     }
 

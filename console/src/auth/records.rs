@@ -194,6 +194,30 @@ pub(crate) struct OperatorBody {
     pub(crate) updated_at: Timestamp,
 }
 
+impl OperatorBody {
+    /// An account that is not stored yet, with its address, name and roles.
+    pub(crate) fn account(
+        operator: PlatformId,
+        (email, name, grants): (String, String, Grants),
+        now: Timestamp,
+    ) -> Stored<Self> {
+        let unique = unique_email(&email);
+        let body = OperatorBody {
+            email,
+            name,
+            display_name: None,
+            locale: None,
+            grants,
+            is_disabled: false,
+            created_at: now,
+            updated_at: now,
+        };
+        let mut account = Stored::new(operator.into(), body);
+        account.unique = Some(unique);
+        account
+    }
+}
+
 /// The value that no two operators share: the folded address.
 pub(crate) fn unique_email(email: &str) -> [u8; 32] {
     digest(&[b"console operator", email.trim().to_lowercase().as_bytes()])

@@ -6,7 +6,7 @@ use openapi_core::audit::AuditAction;
 use openapi_core::json::Object;
 use openapi_core::reply::{ApiError, ErrorCode};
 use openapi_core::storage::{RecordChange, RecordId};
-use openapi_core::values::PlatformId;
+use openapi_core::values::{PlatformId, Timestamp};
 
 use super::cookies::{Cookie, decode, encode};
 use super::records::{OperatorBody, People, SessionBody, Stored};
@@ -41,6 +41,8 @@ pub(crate) enum SignInMethod {
     PasswordAlone,
     /// By a recovery code.
     RecoveryCode,
+    /// At a provider, to which the person proved at this time who they are; 1970 if it does not say.
+    Oidc(Timestamp),
 }
 
 impl SignInMethod {
@@ -50,6 +52,7 @@ impl SignInMethod {
             SignInMethod::Password => "password",
             SignInMethod::PasswordAlone => "passwordAlone",
             SignInMethod::RecoveryCode => "recoveryCode",
+            SignInMethod::Oidc(_) => "oidc",
         }
     }
 
@@ -57,6 +60,11 @@ impl SignInMethod {
     const fn is_limited(self) -> bool {
         matches!(self, SignInMethod::PasswordAlone | SignInMethod::RecoveryCode)
     }
+}
+
+/// Actions of which the log has no other details than the way to sign in.
+pub(crate) fn plain(actions: &[AuditAction]) -> Vec<(AuditAction, Object)> {
+    actions.iter().map(|action| (*action, Object::new())).collect()
 }
 
 /// A session with its operator.
@@ -184,8 +192,8 @@ impl Inner {
         Ok(before)
     }
 
-    /// Begins a session of an operator, together with other changes: all of it or nothing. Returns the secret of its
-    /// pages, on plain HTTP.
+    /// Begins a session of an operator, together with other changes: all of it or nothing. The entries of `actions` add
+    /// the method to their details. Returns the secret of the session's pages, on plain HTTP.
     pub(crate) async fn begin_session(
         &self,
         accounts: &AccountSettings,
@@ -193,7 +201,7 @@ impl Inner {
         account: &Stored<OperatorBody>,
         method: SignInMethod,
         mut changes: Vec<RecordChange>,
-        actions: &[AuditAction],
+        actions: Vec<(AuditAction, Object)>,
     ) -> Result<(SignedIn, Option<String>), ApiError> {
         let platform = self.platform();
         let (ids, keys) = (&platform.ports().ids, &platform.ports().server_keys);
@@ -217,7 +225,10 @@ impl Inner {
             server_key: keys.current_id().to_owned(),
             created_at: now,
             last_seen_at: now,
-            authenticated_at: now,
+            authenticated_at: match method {
+                SignInMethod::Oidc(at) => at.min(now),
+                _ => now,
+            },
             method: method.as_str().to_owned(),
             address: call.address,
             browser: call.browser.clone(),
@@ -228,13 +239,15 @@ impl Inner {
         session.due_at = Some(now.plus_millis(life));
         changes.push(session.save()?);
         let mut signed_in = SignedIn::new(session, account.clone(), call)?;
-        let mut details = Object::new();
-        details.insert("method", method.as_str().into());
         let operator = &signed_in.operator;
         let actor = operator.actor();
         let people = People(platform);
-        let audit = actions.iter().map(|action| people.audit(&actor, *action, &operator.id, &details));
-        if !people.write(changes, audit.collect()).await? {
+        let audit = actions.into_iter().map(|(action, mut details)| {
+            details.insert("method", method.as_str().into());
+            people.audit(&actor, action, &operator.id, &details)
+        });
+        let audit = audit.collect();
+        if !people.write(changes, audit).await? {
             return Err(proves_nobody());
         }
         signed_in.session.version = 1;

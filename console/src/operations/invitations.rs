@@ -112,7 +112,7 @@ impl Operation for Invite {
                 ValidationIssue::new(ValidationCode::Maximum, "must be an hour to 30 days, in seconds");
             return Err(refused("validForSeconds", issue));
         }
-        refuse_unknown_agents(&cx, &input.grants).await?;
+        refuse_unknown_agents(&cx, "grants", input.grants.as_slice()).await?;
         let now = cx.platform().now();
         let invitation = Invitation {
             email: input.email.to_string(),

@@ -16,7 +16,7 @@ use super::sign_in::Entered;
 use super::types::Names;
 use crate::auth::challenge::{Purpose, issue};
 use crate::auth::records::{ATTEMPTS, Invitation, LinkBody, LinkKind, OperatorBody, Stored, unique_email};
-use crate::auth::session::SignInMethod;
+use crate::auth::session::{SignInMethod, plain};
 use crate::capability::Role;
 use crate::context::Context;
 use crate::errors::{failed, refused};
@@ -215,8 +215,10 @@ impl Operation for Accept {
         if link.body.kind == LinkKind::Recover {
             account.version += 1;
             let actions = [AuditAction::OperatorMethod, AuditAction::OperatorSignIn];
-            let begun =
-                cx.console.begin_session(accounts, cx.call, &account, method, changes, &actions).await?;
+            let begun = cx
+                .console
+                .begin_session(accounts, cx.call, &account, method, changes, plain(&actions))
+                .await?;
             // A person who was signed in may be the reason for the recovery.
             cx.console.end_others(&cx, &begun.0).await?;
             let entered = Entered::of(&cx, begun.0, begun.1).await?;
@@ -230,7 +232,7 @@ impl Operation for Accept {
                 changes.extend(cx.console.author(invitation).await?);
             }
             let begun =
-                cx.console.begin_session(accounts, cx.call, &account, method, changes, &actions).await;
+                cx.console.begin_session(accounts, cx.call, &account, method, changes, plain(&actions)).await;
             match begun {
                 // The author's account was written in the meantime, or the link was used.
                 Err(error)
@@ -266,7 +268,7 @@ fn invited_account(
     let name = input.name.as_ref().map(ToString::to_string).or_else(|| invitation.name.clone());
     let name = name.ok_or_else(|| refused("name", ValidationIssue::required()))?;
     let (email, grants) = (invitation.email.clone(), invitation.grants.clone());
-    Ok(new_account(cx, link.operator, email, name, grants))
+    Ok(OperatorBody::account(link.operator, (email, name, grants), cx.platform().now()))
 }
 
 /// The account of the first owner.
@@ -279,32 +281,7 @@ fn first_owner(
     let name = input.name.as_ref().ok_or_else(|| missing("name"))?.to_string();
     let email = input.email.as_ref().ok_or_else(|| missing("email"))?.to_string();
     let grants = Grants::new(vec![Grant { role: Role::Owner, agent: None }]);
-    Ok(new_account(cx, operator, email, name, grants))
-}
-
-/// An account that is not stored yet.
-fn new_account(
-    cx: &Context<'_>,
-    operator: PlatformId,
-    email: String,
-    name: String,
-    grants: Grants,
-) -> Stored<OperatorBody> {
-    let now = cx.platform().now();
-    let unique = unique_email(&email);
-    let body = OperatorBody {
-        email,
-        name,
-        display_name: None,
-        locale: None,
-        grants,
-        is_disabled: false,
-        created_at: now,
-        updated_at: now,
-    };
-    let mut account = Stored::new(operator.into(), body);
-    account.unique = Some(unique);
-    account
+    Ok(OperatorBody::account(operator, (email, name, grants), cx.platform().now()))
 }
 
 /// Adds the password and the passkey of an input to the changes, and names the stronger one.

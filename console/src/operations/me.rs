@@ -147,7 +147,7 @@ input! {
 }
 
 /// The id of a record of the caller.
-fn own_record(cx: &Context<'_>, what: &'static str, text: &str) -> Result<RecordId, ApiError> {
+pub(super) fn own_record(cx: &Context<'_>, what: &'static str, text: &str) -> Result<RecordId, ApiError> {
     let operator = cx.own()?.account.operator_id()?;
     let id = decode(text).and_then(|bytes| RecordId::from_bytes(&bytes));
     id.filter(|id| operator_of(id) == Some(operator)).ok_or_else(|| not_found(what, text))
@@ -336,8 +336,8 @@ impl Operation for RemovePasskey {
         let Some(passkey) = known.iter().find(|passkey| passkey.id == id) else {
             return Err(not_found("passkey", input.passkey.as_str()));
         };
-        if known.len() == 1 && !methods.contains(&"password") {
-            let text = "This is your only way to sign in; add another passkey or a password first";
+        if known.len() == 1 && !methods.iter().any(|method| *method != "passkey") {
+            let text = "This is your only way to sign in; add another way first";
             return Err(ApiError::new(ErrorCode::NotPossible, text));
         }
         // Two browsers that remove the last two at once meet here.

@@ -183,7 +183,7 @@ pub struct RemoveTotp;
 impl Operation for RemoveTotp {
     const METADATA: Metadata = own(
         "me.removeTotp",
-        "Removes the operator's password and its one-time codes. A passkey has to be there.",
+        "Removes the operator's password and its one-time codes. Another way to sign in has to be there.",
         (Method::Delete, "/me/totp"),
         true,
         &[AuditAction::OperatorTotp],
@@ -194,8 +194,9 @@ impl Operation for RemoveTotp {
     async fn run(cx: Context<'_>, _: NoInput) -> Result<Reply<Methods>, ApiError> {
         let account = &cx.own()?.account;
         let people = People(cx.platform());
-        if !cx.console.methods_of(account.operator_id()?).await?.contains(&"passkey") {
-            let text = "This is your only way to sign in; add a passkey first";
+        let methods = cx.console.methods_of(account.operator_id()?).await?;
+        if methods.iter().all(|method| *method == "password") {
+            let text = "This is your only way to sign in; add a passkey or link a provider first";
             return Err(ApiError::new(ErrorCode::NotPossible, text));
         }
         let totp = people.get::<TotpBody>(&account.id).await?;

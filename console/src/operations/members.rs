@@ -1,7 +1,7 @@
 //! Operators as other operators see and change them: Settings → Members.
 
 use openapi_core::audit::AuditAction;
-use openapi_core::json::{Json, Object, json_object};
+use openapi_core::json::{Object, json_object};
 use openapi_core::operation::Method;
 use openapi_core::reply::{ApiError, ErrorCode, Reply};
 use openapi_core::values::{PlatformId, Timestamp};
@@ -46,7 +46,7 @@ json_object! { MemberView as "Member" = |view| {
     "grants": Vec<String> { "description": "Roles, each as `inbox@acme`, or `owner` on all agents." } =
         view.body.grants.words(),
     "isDisabled": bool = view.body.is_disabled,
-    "methods": Vec<&'static str> { "description": "How the operator signs in: `passkey`, `password`." } =
+    "methods": Vec<&'static str> { "description": "How the operator signs in: `passkey`, `password`, `oidc` at a provider." } =
         methods(&view.activity),
     "sessions": u32 { "description": "Browsers that are signed in." } = view.activity.sessions,
     "lastSeenAt": Option<Timestamp> {
@@ -60,7 +60,11 @@ json_object! { MemberView as "Member" = |view| {
 } }
 
 fn methods(activity: &Activity) -> Vec<&'static str> {
-    let known = [(activity.has_passkey, "passkey"), (activity.has_password, "password")];
+    let known = [
+        (activity.has_passkey, "passkey"),
+        (activity.has_password, "password"),
+        (activity.has_identity, "oidc"),
+    ];
     known.into_iter().filter_map(|(has, method)| has.then_some(method)).collect()
 }
 
@@ -159,20 +163,20 @@ impl Operation for Show {
 }
 
 /// Refuses grants on agents that do not exist.
-pub(super) async fn refuse_unknown_agents(cx: &Context<'_>, grants: &Grants) -> Result<(), ApiError> {
+pub(super) async fn refuse_unknown_agents(
+    cx: &Context<'_>,
+    field: &'static str,
+    grants: &[crate::grants::Grant],
+) -> Result<(), ApiError> {
     use openapi_core::admin::Admin;
     use openapi_core::validation::{ValidationCode, ValidationIssue};
     let agents = cx.platform().agents().await.map_err(crate::errors::failed)?;
-    let named = grants.as_slice().iter().filter_map(|grant| grant.agent.as_ref());
+    let named = grants.iter().filter_map(|grant| grant.agent.as_ref());
     let unknown = named.into_iter().find(|named| !agents.iter().any(|agent| agent.id == **named));
     unknown.map_or(Ok(()), |id| {
         let text = format!("names the agent {id}, which does not exist");
-        Err(refused("grants", ValidationIssue::new(ValidationCode::Enum, text)))
+        Err(refused(field, ValidationIssue::new(ValidationCode::Enum, text)))
     })
-}
-
-fn list(grants: &Grants) -> Json {
-    Json::Array(grants.words().iter().map(|grant| Json::from(grant.as_str())).collect())
 }
 
 /// `members.grant`
@@ -191,15 +195,15 @@ impl Operation for Grant {
     type Output = MemberView;
 
     async fn run(cx: Context<'_>, input: GrantRoles) -> Result<Reply<MemberView>, ApiError> {
-        refuse_unknown_agents(&cx, &input.grants).await?;
+        refuse_unknown_agents(&cx, "grants", input.grants.as_slice()).await?;
         let action = AuditAction::OperatorGrant;
         let changed = cx.console.change_member(&cx, input.member, action, |body, details: &mut Object| {
             let tag = etag(body);
             let activity = Activity::default();
             let current = MemberView { id: input.member, body: body.clone(), activity };
             cx.refuse_stale(&tag, || serde_json::to_value(current).unwrap_or_default())?;
-            details.insert("before", list(&body.grants));
-            details.insert("after", list(&input.grants));
+            details.insert("before", body.grants.to_json());
+            details.insert("after", input.grants.to_json());
             body.grants = input.grants.clone();
             Ok(Change::Save)
         });

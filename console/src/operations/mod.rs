@@ -9,6 +9,7 @@ mod corrections;
 mod credits;
 mod deliveries;
 mod extractions;
+mod identities;
 mod imports;
 mod inbox;
 mod insights;
@@ -20,6 +21,8 @@ mod me;
 mod me_password;
 mod members;
 mod notes;
+mod oidc;
+mod providers;
 mod schema;
 mod server;
 mod session;
@@ -42,10 +45,13 @@ pub static OPERATIONS: &[Entry] = &[
     Entry::of::<sign_in::Password>(),
     Entry::of::<sign_in::Code>(),
     Entry::of::<sign_in::Recover>(),
+    Entry::of::<oidc::Start>(),
+    Entry::landing::<oidc::Callback>(),
     Entry::of::<links::Inspect>(),
     Entry::of::<links::Accept>(),
     Entry::of::<session::StepUpOptions>(),
     Entry::of::<session::StepUp>(),
+    Entry::of::<oidc::StepUp>(),
     Entry::of::<session::End>(),
     Entry::of::<me::Update>(),
     Entry::of::<me::Sessions>(),
@@ -61,6 +67,9 @@ pub static OPERATIONS: &[Entry] = &[
     Entry::of::<me_password::ConfirmTotp>(),
     Entry::of::<me_password::RemoveTotp>(),
     Entry::of::<me_password::MakeRecoveryCodes>(),
+    Entry::of::<identities::List>(),
+    Entry::of::<identities::Link>(),
+    Entry::of::<identities::Unlink>(),
     Entry::of::<members::List>(),
     Entry::of::<invitations::List>(),
     Entry::of::<invitations::Invite>(),
@@ -75,6 +84,11 @@ pub static OPERATIONS: &[Entry] = &[
     Entry::of::<tokens::List>(),
     Entry::of::<tokens::Create>(),
     Entry::of::<tokens::Revoke>(),
+    Entry::of::<providers::List>(),
+    Entry::of::<providers::Save>(),
+    Entry::of::<providers::Test>(),
+    Entry::of::<providers::Try>(),
+    Entry::of::<providers::Remove>(),
     Entry::of::<agents::List>(),
     Entry::of::<agents::Create>(),
     Entry::of::<agents::Show>(),
@@ -184,6 +198,12 @@ pub(crate) fn named_schemas() -> std::collections::BTreeMap<String, serde_json::
         of::<session::Capabilities>(),
         of::<me::SessionView>(),
         of::<me::PasskeyView>(),
+        of::<identities::IdentityView>(),
+        of::<providers::ClaimView>(),
+        of::<providers::TrialView>(),
+        of::<providers::ProviderView>(),
+        of::<session::Offered>(),
+        of::<crate::oidc::steps::Step>(),
         of::<agents::AgentView>(),
         of::<inbox::Visitor>(),
         of::<inbox::Participant>(),

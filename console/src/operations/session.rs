@@ -22,6 +22,7 @@ use crate::context::Context;
 use crate::errors::proves_nobody;
 use crate::grants::Grants;
 use crate::input::{Credential, Secret, input};
+use crate::oidc::provider::id_of;
 use crate::operation::{Access, Metadata, Operation, Traits};
 
 /// Capabilities, each `full`, or `masked` where sensitive values are left out.
@@ -54,6 +55,27 @@ impl JsonSchema for ByAgent {
     }
 }
 
+/// A provider on the sign-in page.
+pub struct Offered {
+    id: String,
+    name: String,
+}
+
+json_object! { Offered as "OfferedProvider" = |offered| {
+    "id": String = offered.id,
+    "name": String = offered.name,
+} }
+
+/// The providers that are switched on, by name.
+async fn offered(cx: &Context<'_>) -> Result<Vec<Offered>, ApiError> {
+    let providers = People(cx.platform()).providers().await?;
+    let on = providers.into_iter().filter(|provider| provider.body.is_enabled);
+    let mut offered: Vec<Offered> =
+        on.map(|provider| Offered { id: id_of(&provider).to_owned(), name: provider.body.name }).collect();
+    offered.sort_by_cached_key(|offered| (offered.name.to_lowercase(), offered.id.clone()));
+    Ok(offered)
+}
+
 /// The signed-in operator.
 pub struct Session {
     person: Option<Person>,
@@ -61,6 +83,7 @@ pub struct Session {
     agents: ByAgent,
     step_up_until: Option<Timestamp>,
     methods: Vec<&'static str>,
+    providers: Vec<Offered>,
     is_set_up: bool,
     needs_method: bool,
     has_accounts: bool,
@@ -79,7 +102,8 @@ json_object! { Session as "Session" = |session| {
         "description": "On each agent that a grant names, what holds on every agent included."
     } = session.agents,
     "stepUpUntil": Option<Timestamp> = session.step_up_until,
-    "methods": Vec<&'static str> { "description": "How one can sign in: `passkey`, `password`." } = session.methods,
+    "methods": Vec<&'static str> { "description": "How one can sign in: `passkey`, `password`. Providers follow in `providers`." } = session.methods,
+    "providers": Vec<Offered> { "description": "The providers that one can sign in with." } = session.providers,
     "isSetUp": bool { "description": "Whether there is an operator." } = session.is_set_up,
     "needsMethod": bool {
         "description": "Whether the session can only set up a way to sign in: a passkey, or a password with one-time codes."
@@ -121,6 +145,7 @@ impl Session {
             ),
             step_up_until: step_up_until(cx),
             methods,
+            providers: if has_accounts { offered(cx).await? } else { Vec::new() },
             is_set_up: !has_accounts || People(cx.platform()).is_set_up().await?,
             needs_method: cx.signed_in().is_some_and(|signed_in| signed_in.session.body.is_limited),
             has_accounts,

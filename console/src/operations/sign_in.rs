@@ -13,7 +13,7 @@ use super::types::NoInput;
 use crate::auth::challenge::{CHALLENGE_MILLIS, Purpose, issue};
 use crate::auth::cookies::{Cookie, decode, encode};
 use crate::auth::records::{OperatorBody, People, Stored};
-use crate::auth::session::{SignInMethod, SignedIn};
+use crate::auth::session::{SignInMethod, SignedIn, plain};
 use crate::context::{Context, Proof};
 use crate::errors::proves_nobody;
 use crate::input::{Credential, Secret, input};
@@ -180,7 +180,7 @@ async fn enter(
     changes: Vec<RecordChange>,
     actions: &[AuditAction],
 ) -> Result<Entered, ApiError> {
-    let begun = cx.console.begin_session(cx.accounts()?, cx.call, account, method, changes, actions);
+    let begun = cx.console.begin_session(cx.accounts()?, cx.call, account, method, changes, plain(actions));
     let (signed_in, page_secret) = begun.await?;
     Entered::of(cx, signed_in, page_secret).await
 }

@@ -68,6 +68,11 @@ fn operation(entry: &Entry) -> Value {
         "security": security(entry.metadata),
         "responses": { "2XX": { "description": "Done.", "content": content } },
     });
+    if entry.metadata.traits.is_landing {
+        let location = json!({ "description": "A page of the console.", "schema": { "type": "string" } });
+        operation["responses"] =
+            json!({ "303": { "description": "Leads on.", "headers": { "Location": location } } });
+    }
     if let Some(body) = body(&members) {
         operation["requestBody"] = body;
     }

@@ -15,6 +15,7 @@ mod insights;
 mod live;
 mod members;
 mod notes;
+mod oidc;
 mod operations;
 mod roles;
 mod schema;

@@ -166,6 +166,15 @@ impl World {
         self.console.over(Conversations::new(platform, Arc::clone(&self.storage) as _, ChatPorts::new()))
     }
 
+    /// Replaces the server keys, as a running server does.
+    pub fn rotate(&mut self, keys: ServerKeys) {
+        let ports = Ports { server_keys: keys, ..self.platform.ports().clone() };
+        let service = self.platform.service_info().clone();
+        self.platform = Arc::new(Platform::new(Arc::clone(&self.storage) as _, ports, service));
+        let (platform, storage) = (Arc::clone(&self.platform), Arc::clone(&self.storage) as _);
+        self.console = self.console.over(Conversations::new(platform, storage, ChatPorts::new()));
+    }
+
     /// Lets time pass, and wakes those who wait for it.
     pub fn pass(&self, millis: u64) {
         self.clock.advance_millis(millis.try_into().unwrap());

@@ -12,6 +12,7 @@ import { Bones, Empty, Failure } from '../ui/states';
 import { Button } from '../ui/parts';
 import { Bar, Shell } from './shell';
 import { Palette } from './palette';
+import { greet, LandedDialog, readLanding } from './oidc';
 import { Waiting } from './signin';
 import { agent, agents, choose, operator, session, start } from './session';
 import { mayOpen, PAGES, type Page } from './nav';
@@ -128,8 +129,10 @@ const begin = async () => {
     failure.value = error instanceof ApiError ? error : new ApiError(0, 'INTERNAL_ERROR', String(error));
   }
 };
+readLanding();
 // The page of the address is fetched while the session is.
 const early = parts.value[0] == 'a' ? pageOf(parts.value.slice(2))?.name : parts.value[0] && PUBLIC.includes(parts.value[0]) ? 'setup' : parts.value[0];
 if (early) need(early);
 await Promise.all([setLocale(stored.read('local', 'locale')), begin()]);
-render(<><App /><Questions /><Waiting /><Palette /><Toasts /></>, document.getElementById('app')!);
+greet();
+render(<><App /><Questions /><Waiting /><LandedDialog /><Palette /><Toasts /></>, document.getElementById('app')!);

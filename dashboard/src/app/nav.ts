@@ -34,6 +34,7 @@ export const PAGES: Page[] = [
   { name: 'credits', path: '/settings/credits', title: () => t('Credits'), icon: 'coin', key: 'g b', needs: 'credits.read', group: 'settings' },
   { name: 'members', path: '/members', title: () => t('Members'), icon: 'person', key: 'g m', needs: 'members.read', group: 'settings', ofAll: true, ofAccounts: true },
   { name: 'tokens', path: '/tokens', title: () => t('Service tokens'), icon: 'shield', key: 'g t', needs: 'tokens.manage', group: 'settings', ofAll: true, ofAccounts: true },
+  { name: 'providers', path: '/providers', title: () => t('Sign-in'), icon: 'passkey', key: 'g p', needs: 'signIn.manage', group: 'settings', ofAll: true, ofAccounts: true },
   { name: 'audit', path: '/settings/audit', title: () => t('Audit log'), icon: 'audit', key: 'g l', needs: 'audit.read', group: 'settings' },
   { name: 'server', path: '/server', title: () => t('Server'), icon: 'info', key: 'g v', needs: 'server.read', group: 'settings', ofAll: true },
 ];

@@ -30,6 +30,7 @@ const readSession = (raw: Partial<Raw>): Session => ({
   operator: raw.operator ?? null,
   capabilities: { ...raw.agentCapabilities, '*': raw.capabilities ?? {} },
   methods: raw.methods ?? ['passkey', 'password'],
+  providers: raw.providers ?? [],
   isSetUp: raw.isSetUp ?? true,
   needsMethod: raw.needsMethod ?? false,
   hasAccounts: raw.hasAccounts ?? true,

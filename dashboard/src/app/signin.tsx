@@ -2,14 +2,15 @@
 // and, for a step-up, a question who it is.
 import { signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import { ApiError, hooks, post } from '../lib/api';
+import { ApiError, get, hooks, post } from '../lib/api';
 import { sentences, t } from '../lib/i18n';
 import { hasAutofill, hasPasskeys, sign } from '../lib/webauthn';
 import { Button, Notice, TextField } from '../ui/parts';
 import { Dialog } from '../ui/dialog';
 import { Failure } from '../ui/states';
+import { here, leave, ProviderButtons } from './oidc';
 import { begin, hostSignIn, operator, session, signOut } from './session';
-import type { Ceremony, PasswordAccepted, SignedIn } from './types';
+import type { Ceremony, Identity, PasswordAccepted, SignedIn } from './types';
 
 const quiet = { quiet: true };
 /** What went wrong with a passkey, in words; null if the person gave up. */
@@ -110,6 +111,10 @@ export const SignInForm = ({ done, email: fixed }: { done: (samePerson: boolean)
           <Button kind="large" icon="passkey" busy={busy.value} onClick={() => void attempt(withPasskey())}>{t('Sign in with a passkey')}</Button>
         </>
       ) : <p class="small muted">{t('Passkeys need a host name and HTTPS or localhost; here you sign in with a password and a code.')}</p>}
+      {!atCode && step.value != 'recovery' && session.value!.providers.length > 0 && <>
+        {!passkeys && <div class="or"><span>{t('or')}</span></div>}
+        <ProviderButtons providers={session.value!.providers} go={({ id }) => leave('signIn', '/sign-in/oidc/start', { provider: id, returnTo: fixed ? here() : '/' })} />
+      </>}
     </form>
   );
 };
@@ -128,23 +133,32 @@ hooks.stepUp = (methods) => wait('stepUp', methods);
 const StepUp = ({ methods, settle }: { methods: string[]; settle: (done: boolean) => void }) => {
   const passkey = hasPasskeys() && methods.includes('passkey');
   const byPassword = methods.includes('password');
+  const byProvider = methods.includes('oidc');
+  const linked = useSignal<{ id: string; name: string }[]>([]);
   const password = useSignal('');
   const code = useSignal('');
   const showPassword = useSignal(!passkey && byPassword);
   const busy = useSignal(false);
   const error = useSignal<ApiError | null>(null);
-  const attempt = async (action: () => Promise<unknown>) => {
+  const attempt = async (action: () => Promise<unknown>, settles = true) => {
     busy.value = true;
     error.value = null;
     try {
       await action();
-      settle(true);
+      if (settles) settle(true);
     } catch (cause) {
       error.value = passkeyError(cause);
     } finally {
       busy.value = false;
     }
   };
+  useEffect(() => {
+    if (byProvider) void attempt(async () => {
+      const { data } = await get<readonly Identity[]>('/me/identities');
+      const all = data.flatMap((one) => (one.provider ? [{ id: one.provider, name: one.providerName ?? one.provider }] : []));
+      linked.value = all.filter((one, n) => all.findIndex((other) => other.id == one.id) == n);
+    }, false);
+  }, []);
   const usePasskey = () => attempt(async () => {
     const { data } = await post<Ceremony>('/session/step-up/options', undefined, quiet);
     await post('/session/step-up', { credential: await sign(data.publicKey ?? {}) }, quiet);
@@ -160,8 +174,12 @@ const StepUp = ({ methods, settle }: { methods: string[]; settle: (done: boolean
           <Button type="submit" kind="main large" busy={busy.value}>{t('Confirm')}</Button>
         </form>
       )}
-      {!passkey && !byPassword && <><p>{t('Your password needs an authenticator app, which is not set up yet. Sign in again to set it up.')}</p><Button kind="main large" onClick={() => void signOut()}>{t('Sign in again')}</Button></>}
+      {!passkey && !byPassword && !byProvider && <><p>{t('Your password needs an authenticator app, which is not set up yet. Sign in again to set it up.')}</p><Button kind="main large" onClick={() => void signOut()}>{t('Sign in again')}</Button></>}
       {passkey && byPassword && !showPassword.value && <Button kind="quiet" onClick={() => (showPassword.value = true)}>{t('Use the password')}</Button>}
+      {linked.value.length > 0 && <>
+        <ProviderButtons providers={linked.value} go={({ id }) => leave('stepUp', '/session/step-up/oidc', { provider: id, returnTo: here() })} />
+        <p class="muted small">{t('The provider asks you to sign in again and leads back to this page. What you have typed is restored.')}</p>
+      </>}
       {error.value && (error.value.status == 401 ? <Notice tone="bad">{t('That was not correct. Try again.')}</Notice> : <Failure error={error.value} />)}
     </Dialog>
   );

@@ -11,7 +11,7 @@ const pathOf = (member: Member, rest = '') => `${ROOT}/${seg(member.id)}${rest}`
 const refresh = () => invalidate(ROOT);
 const failed = (error: ApiError) => { if (error.code != 'CANCELLED') done(errorTitle(error)); };
 const roleFlags = (grants: readonly string[]) => grants.map((grant) => ` --role ${grant}`).join('');
-const METHODS: Record<string, () => string> = { passkey: () => t('Passkey'), password: () => t('Password') };
+const METHODS: Record<string, () => string> = { passkey: () => t('Passkey'), password: () => t('Password'), oidc: () => t('Provider') };
 
 /** A link, once: it is dropped when the dialog closes. */
 const LinkDialog = ({ made, title, children, close }: { made: MadeLink; title: string; children: string; close: () => void }) => (

@@ -1,5 +1,6 @@
 // Profile: name, language, look, keys, and how the operator signs in.
 import { ApiError, ask, Badge, Bar, Button, Check, create, Dialog, done, errorTitle, Failure, filled, hasPasskeys, invalidate, languages, letters, Loaded, number, operator, patch, post, put, remove, seg, Select, session, setDensity, setLocale, setTheme, stored, t, TextField, useEffect, useForm, useQuery, useSignal, When, type Ceremony, type NewRecoveryCodes, type OwnMethods, type OwnSession, type Passkey, type TotpSeed } from '../kit';
+import { Identities } from './parts/identities';
 import { RecoveryCodes, TotpFields } from './parts/second-step';
 
 const refreshMethods = () => { invalidate('/me/methods'); invalidate('/me/sessions'); };
@@ -169,7 +170,7 @@ export default () => (
     <Bar title={t('Profile')} />
     <div class="scroll"><div class="page narrow">
       <You /><Look />
-      {session.value!.hasAccounts && <><Passkeys /><Methods /><Sessions /></>}
+      {session.value!.hasAccounts && <><Passkeys /><Methods /><Identities /><Sessions /></>}
       <p class="muted small">{session.value!.serviceName} {session.value!.build}</p>
     </div></div>
   </>

@@ -1,6 +1,6 @@
 // Set-up: one page makes the account of a link, or gives an account another way to sign in: a passkey, or a password with
 // one-time codes. The session of a recovery code, or of a password without codes, can do nothing else.
-import { ApiError, base, begin, Button, create, errorTitle, Failure, get, hasPasskeys, Loaded, moment, navigate, Notice, operator, post, put, session, signOut, start, t, TextField, useEffect, useForm, useQuery, useSignal, type AcceptedLink, type Ceremony, type Link, type NewRecoveryCodes, type OwnMethods, type TotpSeed } from '../kit';
+import { ApiError, base, begin, Button, create, errorTitle, Failure, get, hasPasskeys, leave, Loaded, moment, navigate, Notice, operator, post, ProviderButtons, put, session, signOut, start, t, TextField, useEffect, useForm, useQuery, useSignal, type AcceptedLink, type Ceremony, type Link, type NewRecoveryCodes, type OwnMethods, type TotpSeed } from '../kit';
 import type { ComponentChildren } from 'preact';
 import { RoleBadge } from './parts/roles';
 import { RecoveryCodes, TotpFields } from './parts/second-step';
@@ -80,6 +80,10 @@ const Account = ({ link, token, accepted }: { link: Link; token: string; accepte
       {problem.value && <Notice tone="bad">{problem.value}</Notice>}
       {form.failure && <Failure error={form.failure} />}
       <Button type="submit" kind="main large" busy={form.busy}>{method.value == 'passkey' ? t('Create passkey and continue') : recovers ? t('Set password and continue') : t('Create account')}</Button>
+      {invited && session.value!.providers.length > 0 && <>
+        <div class="or"><span>{t('or')}</span></div>
+        <ProviderButtons providers={session.value!.providers} go={({ id }) => leave('signIn', '/sign-in/oidc/start', { provider: id, token, ...(form.values.name.trim() ? { name: form.values.name.trim() } : {}) })} />
+      </>}
     </form>
   );
 };

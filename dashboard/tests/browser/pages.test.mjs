@@ -54,6 +54,8 @@ const PAGES = {
   'tokens-past': () => '/tokens?state=ended',
   'new-token': () => '/tokens/new',
   server: () => '/server',
+  providers: () => '/providers',
+  provider: () => '/providers?open=id',
   profile: () => '/profile',
   agents: () => '/agents',
   missing: () => '/a/acme/nothing',
@@ -138,7 +140,7 @@ for (const look of ['pseudo', 'pseudo-phone'])
   });
 test('every page without records', async () => {
   const found = [];
-  for (const name of ['home', 'inbox', 'contacts', 'knowledge', 'websites', 'questions', 'extractions', 'keys', 'webhooks', 'credits', 'audit', 'agents', 'members', 'invitations']) {
+  for (const name of ['home', 'inbox', 'contacts', 'knowledge', 'websites', 'questions', 'extractions', 'keys', 'webhooks', 'credits', 'audit', 'agents', 'members', 'invitations', 'providers']) {
     all.stub.reset(true);
     if (name == 'agents') all.stub.data.agents = [];
     found.push(...(await check(`${name}-empty`, PAGES[name](), {})));

@@ -260,4 +260,10 @@ audit_actions! {
     TokenCreate = "token.create",
     /// A service token was revoked.
     TokenRevoke = "token.revoke",
+    /// A provider that operators sign in with was added or changed.
+    ProviderSave = "provider.save",
+    /// An owner signed in at a provider to see what it says about people.
+    ProviderTry = "provider.try",
+    /// A provider was removed.
+    ProviderRemove = "provider.remove",
 }

@@ -189,6 +189,10 @@ record_kinds! {
     Totp = 13,
     /// The HMACs of an operator's recovery codes.
     RecoveryCodes = 14,
+    /// A person at a provider who an operator signs in as; unique by issuer and subject.
+    OidcIdentity = 15,
+    /// A provider that operators sign in with, by its id.
+    Provider = 16,
     /// A token by which a script calls the console; unique by the start of its text.
     ServiceToken = 17,
     /// A signed-in browser.

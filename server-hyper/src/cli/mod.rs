@@ -33,6 +33,7 @@ mod serve;
 mod server;
 mod server_keys;
 mod settings;
+mod sign_in;
 mod store;
 mod submissions;
 mod templates;
@@ -135,6 +136,9 @@ enum Command {
     /// Service tokens, by which scripts and commands elsewhere call the console
     #[command(subcommand)]
     Tokens(tokens::Tokens),
+    /// Providers that operators sign in to the console with: list, set, test, remove
+    #[command(subcommand)]
+    SignIn(sign_in::SignIn),
     /// The event log: list, tail, types
     #[command(subcommand)]
     Events(events::Events),
@@ -328,6 +332,7 @@ impl Command {
             Command::Webhooks(_) => Some("webhooks"),
             Command::Operators(_) => Some("operators"),
             Command::Tokens(_) => Some("tokens"),
+            Command::SignIn(_) => Some("sign-in"),
             Command::Audit(_) => Some("audit"),
             Command::Events(command) => command.is_on_store().then_some("events"),
             Command::Migrate(_) => Some("migrate"),
@@ -367,6 +372,7 @@ impl Command {
         match self {
             Command::Knowledge(knowledge::Knowledge::Add(add)) => Some(&add.limits.values),
             Command::Webhooks(command) => command.settings(),
+            Command::SignIn(command) => command.settings(),
             _ => None,
         }
     }
@@ -402,6 +408,7 @@ impl Command {
             Command::Webhooks(command) => command.run(context),
             Command::Operators(command) => command.run(context),
             Command::Tokens(command) => command.run(context),
+            Command::SignIn(command) => command.run(context),
             Command::Audit(command) => command.run(context),
             Command::Events(command) => command.run(context),
             Command::Server(command) => command.run(context),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ::console::{AccountSettings, Command, CommandAnswer, CommandRefused, Console, ConsoleSettings};
+use ::outbound::{HttpOutbound, Parts};
 use conversations::Conversations;
 use openapi_core::access::Actor;
 use openapi_core::platform::Platform;
@@ -11,6 +12,7 @@ use super::context::CommandContext;
 use super::remote::Remote;
 use crate::assemble::Contents;
 use crate::config::Config;
+use crate::config::outbound::policy_of;
 use crate::error::CliError;
 
 /// The operations of a console.
@@ -64,7 +66,11 @@ pub fn with(
 /// # Errors
 /// When the settings cannot be read.
 pub fn console(context: &CommandContext, chat: &Conversations) -> Result<Console, CliError> {
-    let settings = ConsoleSettings::with_accounts(&origin(context)?, AccountSettings::default());
+    let mut settings = ConsoleSettings::with_accounts(&origin(context)?, AccountSettings::default());
+    // Without certificates of the system, no provider can be checked.
+    if let Ok(parts) = Parts::system() {
+        settings.outbound = Arc::new(HttpOutbound::new(policy_of(&*context.config()?)?, parts));
+    }
     Ok(Console::new(chat.clone(), settings))
 }
 

@@ -62,6 +62,7 @@ struct Uses {
     documents: u64,
     operators: u64,
     tokens: u64,
+    providers: u64,
     audit_entries: u64,
 }
 
@@ -138,6 +139,7 @@ impl ServerKeyCommand {
             "documents",
             "operators",
             "tokens",
+            "providers",
             "audit entries",
         ];
         let heads = if uses.is_some() { &heads[..] } else { &heads[..3] };
@@ -156,6 +158,7 @@ impl ServerKeyCommand {
                     uses.documents,
                     uses.operators,
                     uses.tokens,
+                    uses.providers,
                     uses.audit_entries,
                 ];
                 row.extend(counts.map(|count| count.to_string()));
@@ -269,6 +272,10 @@ impl Uses {
                 "operators' one-time and recovery codes: each sets them up again under Profile in the console",
             ),
             (self.tokens, "service token(s): use each once, or create another one with `tokens create`"),
+            (
+                self.providers,
+                "secret(s) of providers that operators sign in with: a running console moves them within a minute",
+            ),
             (self.audit_entries, "audit entries, which verify under no other key: `audit purge`"),
         ]
         .into_iter()
@@ -303,6 +310,10 @@ async fn count(context: &CommandContext, store: &OpenStore) -> Result<AllUses, C
     let of_tokens = console::server_keys_of_tokens(conversations.platform()).await;
     for key in of_tokens.map_err(|error| CliError::new(error.message()))? {
         of(&key, &|uses| uses.tokens += 1);
+    }
+    let of_providers = console::server_keys_of_providers(conversations.platform()).await;
+    for key in of_providers.map_err(|error| CliError::new(error.message()))? {
+        of(&key, &|uses| uses.providers += 1);
     }
     for agent in storage.agents().await? {
         for stored in storage.keys(&agent.id).await? {

@@ -28,6 +28,9 @@ pub struct ConsoleMetrics {
     sign_ins: Family<SignInLabels, Counter>,
 }
 
+/// Sign-ins at providers.
+const OIDC: &str = "oidc";
+
 impl ConsoleMetrics {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let metrics = ConsoleMetrics::default();
@@ -35,7 +38,7 @@ impl ConsoleMetrics {
         registry.register("sign_ins", "Attempts of operators to sign in", metrics.sign_ins.clone());
         // Series that exist from the start: a rate of them is known before anybody has signed in.
         metrics.requests.get_or_create(&RequestLabels { operation: "session.show", code: "" }).inc_by(0);
-        for method in ["passkey", "password", "link", "recoveryCode"] {
+        for method in ["passkey", "password", "link", "recoveryCode", OIDC] {
             metrics.sign_ins.get_or_create(&SignInLabels { method, outcome: SIGNED_IN }).inc_by(0);
         }
         metrics
@@ -55,6 +58,15 @@ impl ConsoleMetrics {
             Some("links.accept") => "link",
             _ => return,
         };
+        self.record_sign_in(method, code);
+    }
+
+    /// Counts an attempt to sign in at a provider; `code` is the error's, if it failed.
+    pub fn record_oidc(&self, code: Option<&'static str>) {
+        self.record_sign_in(OIDC, code);
+    }
+
+    fn record_sign_in(&self, method: &'static str, code: Option<&'static str>) {
         let outcome = code.unwrap_or(SIGNED_IN);
         self.sign_ins.get_or_create(&SignInLabels { method, outcome }).inc();
     }

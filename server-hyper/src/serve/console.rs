@@ -4,7 +4,9 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::console::{AccountSettings, Console, ConsoleSettings, DocumentReader, LiveStreams, WidgetTags};
+use ::console::{
+    AccountSettings, Console, ConsoleSettings, DocumentReader, LiveStreams, SignInOutcome, WidgetTags,
+};
 use arc_swap::ArcSwap;
 use conversations::Conversations;
 use events::streams::EventHub;
@@ -13,7 +15,7 @@ use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use openapi_core::access::Actor;
 use openapi_core::api::{ApiBody, PeerAddress};
-use openapi_core::ports::{BlockingExecutor, Work};
+use openapi_core::ports::{BlockingExecutor, Outbound, Work};
 use openapi_core::service::EventStreamQuery;
 use openapi_core::values::AgentId;
 use tokio::net::TcpListener;
@@ -84,6 +86,7 @@ impl ConsoleListeners {
         reader: Option<Arc<dyn DocumentReader>>,
         widget: Option<Arc<dyn WidgetTags>>,
         live: LiveStreams,
+        outbound: &Arc<dyn Outbound>,
     ) -> Console {
         let millis = |duration: Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         let accounts = AccountSettings {
@@ -100,6 +103,7 @@ impl ConsoleListeners {
         settings.widget = widget;
         settings.live = Some(live);
         settings.webhooks = Some(platforms.webhooks());
+        settings.outbound = Arc::clone(outbound);
         Console::new(Conversations::clone(&platforms.current()), settings)
     }
 }
@@ -224,6 +228,9 @@ impl Handler for ConsoleHost {
         let summary: Option<openapi_core::api::ResponseSummary> = response.extensions_mut().remove();
         if let Some(summary) = &summary {
             self.metrics.record(summary.operation, summary.code);
+        }
+        if let Some(outcome) = response.extensions_mut().remove::<SignInOutcome>() {
+            self.metrics.record_oidc(outcome.code);
         }
         (response, summary)
     }

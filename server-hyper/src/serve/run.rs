@@ -245,7 +245,7 @@ impl Server {
         let operators = console.as_ref().map(|console| {
             let reader = reader(&lent.config, &platforms.current());
             let widget = widget_tags(&service_info, widget_origin.clone());
-            let console = console.console(&serving.console, &platforms, reader, widget, live);
+            let console = console.console(&serving.console, &platforms, reader, widget, live, &outbound);
             Arc::new(ArcSwap::from_pointee(console))
         });
         let mut listening_at = vec![("open-api", address)];

@@ -79,8 +79,13 @@ fn a_printed_link_makes_the_first_owner() {
     let cookie = [("Cookie", cookie.split(';').next().unwrap())];
     let sessions = ask(&server, "GET", "/console/v1/me/sessions", &cookie, &Value::Null);
     assert_eq!(sessions.status, 401, "a cookie alone is not enough on plain HTTP");
+    // Whether an answer of a provider was taken shows the page that it leads to, and not the status.
+    let forged = ask(&server, "GET", "/console/v1/sign-in/oidc/callback?state=x", &[], &Value::Null);
+    assert_eq!(forged.status, 303, "{}", forged.text());
     let health = server.ops("/metrics").1;
     assert!(health.contains("openapi_sign_ins_total{method=\"link\",outcome=\"signed_in\"} 1"), "{health}");
+    let refused = "openapi_sign_ins_total{method=\"oidc\",outcome=\"UNAUTHENTICATED\"} 1";
+    assert!(health.contains(refused), "{health}");
     assert_eq!(server.end(), 0);
     // With an operator, no link is printed.
     let server = sandbox.serve(&ON_ANY_PORT);

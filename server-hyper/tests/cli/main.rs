@@ -46,6 +46,7 @@ mod s3_server;
 mod service;
 mod service_tokens;
 mod settings;
+mod sign_in;
 mod support;
 #[cfg(target_os = "linux")]
 mod terminal;

@@ -71,6 +71,7 @@ const WORDS: Record<string, () => string> = {
   'operator.totp': () => t('Authenticator app changed'),
   'provider.remove': () => t('Sign-in provider removed'),
   'provider.save': () => t('Sign-in provider saved'),
+  'provider.try': () => t('Sign-in provider tried'),
   'records.read': () => t('Many records read'),
   'secret.show': () => t('Secret read'),
   'serverKey.drop': () => t('Server key removed'),

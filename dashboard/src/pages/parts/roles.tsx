@@ -11,13 +11,16 @@ const ROLES: Record<string, [() => string, () => string]> = {
   reviewer: [() => t('Reviewer'), () => t('Submissions and documents')],
   viewer: [() => t('Viewer'), () => t('Read-only, without sensitive values')],
 };
+/** The roles, from the highest rank to the lowest. */
+export const ROLE_NAMES = Object.keys(ROLES);
 export const roleName = (role: string): string => ROLES[role]?.[0]() ?? role;
 /** The role and the agent of a grant, such as `inbox@acme`; without an agent it holds on all. */
 export const parts = (grant: string): [role: string, agent: string | null] => {
   const at = grant.indexOf('@');
   return at < 0 ? [grant, null] : [grant.slice(0, at), grant.slice(at + 1)];
 };
-const agentName = (id: string) => agents.value?.find((one) => one.id == id)?.name ?? id;
+/** The name of an agent. */
+export const agentName = (id: string) => agents.value?.find((one) => one.id == id)?.name ?? id;
 export const RoleBadge = ({ role, agent }: { role: string; agent: string | null }) => (
   <Badge tone={role == 'owner' || role == 'admin' ? 'accent' : ''}>{agent ? t('{role} on {agent}', { role: roleName(role), agent }) : role == 'owner' ? roleName(role) : t('{role} on all agents', { role: roleName(role) })}</Badge>
 );
