@@ -194,7 +194,7 @@ impl Operation for Create {
             let text = "must not have owner: a service token is at most an admin";
             return Err(refused("grants", ValidationIssue::new(ValidationCode::Enum, text)));
         }
-        refuse_unknown_agents(&cx, &input.grants).await?;
+        refuse_unknown_agents(&cx, "grants", input.grants.as_slice()).await?;
         let named = input.dangerous.unwrap_or_default().0;
         refuse_out_of_reach(&input.grants, &named)?;
         let new = NewToken {

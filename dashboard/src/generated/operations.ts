@@ -201,6 +201,12 @@ export type CitedSource = {
   readonly url: string | null;
 };
 
+export type Claim = {
+  readonly name: string;
+  /** The JSON of the value, of which long ones are cut. */
+  readonly value: string;
+};
+
 export type Contact = {
   readonly id: string;
   readonly agentId: string;
@@ -492,6 +498,18 @@ export type FoundPassage = {
   readonly score: number;
 };
 
+export type Identity = {
+  readonly id: string;
+  /** The id of the provider; `null`: it was removed or switched off, so nobody signs in there. */
+  readonly provider: string | null;
+  readonly providerName: string | null;
+  readonly issuer: string;
+  /** The address at the provider, if it has verified one. */
+  readonly email: string | null;
+  readonly linkedAt: string;
+  readonly lastUsedAt: string | null;
+};
+
 export type IdentitySecrets = {
   /** The secret to sign with; `null` until the first is made. */
   readonly secret: string | null;
@@ -674,6 +692,11 @@ export type KnowledgeDocument = {
   readonly updatedAt: string;
 };
 
+export type Leaving = {
+  /** The page of the provider to which the browser goes. It leads back within 10 minutes. */
+  readonly url: string;
+};
+
 export type Link = {
   readonly kind: 'setUp' | 'recover' | 'invite';
   /** The address that the link is for. */
@@ -758,7 +781,7 @@ export type Member = {
   /** Roles, each as `inbox@acme`, or `owner` on all agents. */
   readonly grants: readonly (string)[];
   readonly isDisabled: boolean;
-  /** How the operator signs in: `passkey`, `password`. */
+  /** How the operator signs in: `passkey`, `password`, `oidc` at a provider. */
   readonly methods: readonly (string)[];
   /** Browsers that are signed in. */
   readonly sessions: number;
@@ -822,6 +845,11 @@ export type Note = {
   readonly editedAt: string | null;
   /** What a change of the note sends as `If-Match`. */
   readonly etag: string;
+};
+
+export type OfferedProvider = {
+  readonly id: string;
+  readonly name: string;
 };
 
 export type OpenQuestions = {
@@ -907,6 +935,50 @@ export type Person = {
   readonly locale: string | null;
   /** Roles, each as `inbox@acme`, or `owner` on all agents. */
   readonly grants: readonly (string)[];
+};
+
+export type Provider = {
+  readonly id: string;
+  /** What the button says: `Continue with NAME`. */
+  readonly name: string;
+  readonly issuer: string;
+  readonly clientId: string;
+  /** The secret itself is never shown. */
+  readonly hasClientSecret: boolean;
+  readonly scopes: readonly (string)[];
+  /** The claim of ID tokens that has the person's groups. */
+  readonly groupsClaim: string;
+  /** The roles that each group gives, at each sign-in; `*` is everyone at the provider. */
+  readonly groups: Readonly<Record<string, readonly (string)[]>>;
+  /** Domains of addresses that the provider verifies: who has one gets an account with the roles of their groups. */
+  readonly domains: readonly (string)[];
+  readonly isEnabled: boolean;
+  /** To enter at the provider. */
+  readonly redirectUri: string;
+  /** The claims of the last trial, for a day. */
+  readonly trial: ProviderTrial | null;
+  /** To send as `If-Match` with a change. */
+  readonly etag: string;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+};
+
+export type ProviderStep = {
+  readonly name: 'discovery' | 'endpoints' | 'keys';
+  /** `null`: an earlier step failed. */
+  readonly passed: boolean | null;
+  /** What was found, or what is wrong and what to do. */
+  readonly detail: string;
+};
+
+export type ProviderTest = {
+  readonly passed: boolean;
+  readonly steps: readonly (ProviderStep)[];
+};
+
+export type ProviderTrial = {
+  readonly at: string;
+  readonly claims: readonly (Claim)[];
 };
 
 export type QuestionGroup = {
@@ -1005,8 +1077,10 @@ export type Session = {
   /** On each agent that a grant names, what holds on every agent included. */
   readonly agentCapabilities: Readonly<Record<string, Capabilities>>;
   readonly stepUpUntil: string | null;
-  /** How one can sign in: `passkey`, `password`. */
+  /** How one can sign in: `passkey`, `password`. Providers follow in `providers`. */
   readonly methods: readonly (string)[];
+  /** The providers that one can sign in with. */
+  readonly providers: readonly (OfferedProvider)[];
   /** Whether there is an operator. */
   readonly isSetUp: boolean;
   /** Whether the session can only set up a way to sign in: a passkey, or a password with one-time codes. */
@@ -1259,8 +1333,10 @@ export interface Operations {
     /** On each agent that a grant names, what holds on every agent included. */
     readonly agentCapabilities: Readonly<Record<string, Capabilities>>;
     readonly stepUpUntil: string | null;
-    /** How one can sign in: `passkey`, `password`. */
+    /** How one can sign in: `passkey`, `password`. Providers follow in `providers`. */
     readonly methods: readonly (string)[];
+    /** The providers that one can sign in with. */
+    readonly providers: readonly (OfferedProvider)[];
     /** Whether there is an operator. */
     readonly isSetUp: boolean;
     /** Whether the session can only set up a way to sign in: a passkey, or a password with one-time codes. */
@@ -1304,6 +1380,13 @@ export interface Operations {
     /** On plain HTTP: the pages store it and send it as `X-Console`. Else `null`, and they send `1`. */
     readonly pageSecret: string | null;
   } };
+  /** Begins to sign in at a provider, or to accept an invitation there. */
+  'signIn.oidcStart': { input: { provider: string; returnTo?: string; token?: string; name?: string }; output: {
+    /** The page of the provider to which the browser goes. It leads back within 10 minutes. */
+    readonly url: string;
+  } };
+  /** Takes the answer of a provider and leads on to a page, whose fragment says how it went. */
+  'signIn.oidcCallback': { input: { code?: string; state?: string; iss?: string; error?: string; error_description?: string }; output: null };
   /** Shows what a link does, without using it up. */
   'links.inspect': { input: { token: string }; output: {
     readonly kind: 'setUp' | 'recover' | 'invite';
@@ -1339,6 +1422,11 @@ export interface Operations {
   /** Proves once more who the operator is. It counts for 10 minutes. */
   'session.stepUp': { input: { credential?: Readonly<Record<string, unknown>>; password?: string; code?: string }; output: {
     readonly stepUpUntil: string;
+  } };
+  /** Begins to prove at a provider once more who the operator is. */
+  'session.stepUpOidc': { input: { provider: string; returnTo?: string }; output: {
+    /** The page of the provider to which the browser goes. It leads back within 10 minutes. */
+    readonly url: string;
   } };
   /** Signs out. */
   'session.end': { input: Record<string, never>; output: null };
@@ -1409,7 +1497,7 @@ export interface Operations {
     readonly recoveryCodesLeft: number | null;
     readonly recoveryCodesMadeAt: string | null;
   } };
-  /** Removes the operator's password and its one-time codes. A passkey has to be there. */
+  /** Removes the operator's password and its one-time codes. Another way to sign in has to be there. */
   'me.removeTotp': { input: Record<string, never>; output: {
     readonly passkeys: number;
     /** `null`: there is no password. */
@@ -1425,6 +1513,15 @@ export interface Operations {
     /** Each leads back into the account once. Shown this once. */
     readonly recoveryCodes: readonly (string)[];
   } };
+  /** Lists the accounts at providers that the operator signs in with. */
+  'me.identities': { input: Record<string, never>; output: readonly (Identity)[] };
+  /** Begins to link an account at a provider, with which the operator then signs in. */
+  'me.linkIdentity': { input: { provider: string; returnTo?: string }; output: {
+    /** The page of the provider to which the browser goes. It leads back within 10 minutes. */
+    readonly url: string;
+  } };
+  /** Unlinks an account at a provider, with which nobody then signs in. Roles that its groups gave go. */
+  'me.unlinkIdentity': { input: { identity: string }; output: readonly (Identity)[] };
   /** Lists the operators, by name. */
   'members.list': { input: Record<string, never>; output: readonly (Member)[] };
   /** Lists the invitations that wait, the newest first. Their links are not shown again. */
@@ -1447,7 +1544,7 @@ export interface Operations {
     /** Roles, each as `inbox@acme`, or `owner` on all agents. */
     readonly grants: readonly (string)[];
     readonly isDisabled: boolean;
-    /** How the operator signs in: `passkey`, `password`. */
+    /** How the operator signs in: `passkey`, `password`, `oidc` at a provider. */
     readonly methods: readonly (string)[];
     /** Browsers that are signed in. */
     readonly sessions: number;
@@ -1468,7 +1565,7 @@ export interface Operations {
     /** Roles, each as `inbox@acme`, or `owner` on all agents. */
     readonly grants: readonly (string)[];
     readonly isDisabled: boolean;
-    /** How the operator signs in: `passkey`, `password`. */
+    /** How the operator signs in: `passkey`, `password`, `oidc` at a provider. */
     readonly methods: readonly (string)[];
     /** Browsers that are signed in. */
     readonly sessions: number;
@@ -1489,7 +1586,7 @@ export interface Operations {
     /** Roles, each as `inbox@acme`, or `owner` on all agents. */
     readonly grants: readonly (string)[];
     readonly isDisabled: boolean;
-    /** How the operator signs in: `passkey`, `password`. */
+    /** How the operator signs in: `passkey`, `password`, `oidc` at a provider. */
     readonly methods: readonly (string)[];
     /** Browsers that are signed in. */
     readonly sessions: number;
@@ -1510,7 +1607,7 @@ export interface Operations {
     /** Roles, each as `inbox@acme`, or `owner` on all agents. */
     readonly grants: readonly (string)[];
     readonly isDisabled: boolean;
-    /** How the operator signs in: `passkey`, `password`. */
+    /** How the operator signs in: `passkey`, `password`, `oidc` at a provider. */
     readonly methods: readonly (string)[];
     /** Browsers that are signed in. */
     readonly sessions: number;
@@ -1558,6 +1655,46 @@ export interface Operations {
     readonly lastUsedAt: string | null;
     readonly lastUsedAddress: string | null;
   } };
+  /** Lists the providers that operators sign in with. */
+  'providers.list': { input: Record<string, never>; output: readonly (Provider)[] };
+  /** Adds a provider or replaces its settings. One that is switched on must pass the check of `providers.test`. */
+  'providers.save': { input: { provider: string; name: string; issuer: string; clientId: string; clientSecret?: string | null; scopes?: readonly (string)[]; groupsClaim?: string; groups?: Readonly<Record<string, readonly (string)[]>>; domains?: readonly (string)[]; isEnabled: boolean }; output: {
+    readonly id: string;
+    /** What the button says: `Continue with NAME`. */
+    readonly name: string;
+    readonly issuer: string;
+    readonly clientId: string;
+    /** The secret itself is never shown. */
+    readonly hasClientSecret: boolean;
+    readonly scopes: readonly (string)[];
+    /** The claim of ID tokens that has the person's groups. */
+    readonly groupsClaim: string;
+    /** The roles that each group gives, at each sign-in; `*` is everyone at the provider. */
+    readonly groups: Readonly<Record<string, readonly (string)[]>>;
+    /** Domains of addresses that the provider verifies: who has one gets an account with the roles of their groups. */
+    readonly domains: readonly (string)[];
+    readonly isEnabled: boolean;
+    /** To enter at the provider. */
+    readonly redirectUri: string;
+    /** The claims of the last trial, for a day. */
+    readonly trial: ProviderTrial | null;
+    /** To send as `If-Match` with a change. */
+    readonly etag: string;
+    readonly createdAt: string;
+    readonly updatedAt: string;
+  } };
+  /** Checks what a provider publishes, step by step. Whether it accepts the client shows a trial. */
+  'providers.test': { input: { provider: string }; output: {
+    readonly passed: boolean;
+    readonly steps: readonly (ProviderStep)[];
+  } };
+  /** Begins to sign in at a provider to see what it says about the owner. Nobody is signed in by it. */
+  'providers.try': { input: { provider: string; returnTo?: string }; output: {
+    /** The page of the provider to which the browser goes. It leads back within 10 minutes. */
+    readonly url: string;
+  } };
+  /** Removes a provider, and the roles that its groups gave. Operators keep their other ways to sign in. */
+  'providers.remove': { input: { provider: string }; output: null };
   /** Lists the agents that the operator has a grant on, oldest first. */
   'agents.list': { input: Record<string, never>; output: readonly (Agent)[] };
   /** Creates an agent with the built-in contact schema. */
@@ -2221,7 +2358,7 @@ export interface Operations {
     readonly reply: TrialReply | null;
     readonly millis: number;
   } };
-  /** Groups the newest 500 questions that an agent could not answer, or was not sure of, by what they ask. */
+  /** Groups the newest 500 questions that an agent could not answer, or was not sure of, by what they ask. The audit log notes who has read them. */
   'insights.questions': { input: { agent: string; days?: number; outcome?: 'unanswered' | 'unsure'; limit?: number }; output: {
     /** Those with the most questions first. */
     readonly groups: readonly (QuestionGroup)[];
@@ -2775,6 +2912,16 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
     scope: 'public', needs: null, stepUp: false, versioned: false, secret: true,
     changes: true, command: '',
   },
+  'signIn.oidcStart': {
+    method: 'POST', path: '/sign-in/oidc/start', query: [], body: 'json',
+    scope: 'public', needs: null, stepUp: false, versioned: false, secret: false,
+    changes: false, command: '',
+  },
+  'signIn.oidcCallback': {
+    method: 'GET', path: '/sign-in/oidc/callback', query: ['code', 'state', 'iss', 'error', 'error_description'], body: 'none',
+    scope: 'public', needs: null, stepUp: false, versioned: false, secret: false,
+    changes: true, command: '',
+  },
   'links.inspect': {
     method: 'POST', path: '/links/inspect', query: [], body: 'json',
     scope: 'public', needs: null, stepUp: false, versioned: false, secret: false,
@@ -2794,6 +2941,11 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
     method: 'POST', path: '/session/step-up', query: [], body: 'json',
     scope: 'own', needs: null, stepUp: false, versioned: false, secret: true,
     changes: true, command: '',
+  },
+  'session.stepUpOidc': {
+    method: 'POST', path: '/session/step-up/oidc', query: [], body: 'json',
+    scope: 'own', needs: null, stepUp: false, versioned: false, secret: false,
+    changes: false, command: '',
   },
   'session.end': {
     method: 'DELETE', path: '/session', query: [], body: 'none',
@@ -2870,6 +3022,21 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
     scope: 'own', needs: null, stepUp: true, versioned: false, secret: true,
     changes: true, command: '',
   },
+  'me.identities': {
+    method: 'GET', path: '/me/identities', query: [], body: 'none',
+    scope: 'own', needs: null, stepUp: false, versioned: false, secret: false,
+    changes: false, command: '',
+  },
+  'me.linkIdentity': {
+    method: 'POST', path: '/me/identities', query: [], body: 'json',
+    scope: 'own', needs: null, stepUp: true, versioned: false, secret: false,
+    changes: false, command: '',
+  },
+  'me.unlinkIdentity': {
+    method: 'DELETE', path: '/me/identities/{identity}', query: [], body: 'none',
+    scope: 'own', needs: null, stepUp: true, versioned: false, secret: false,
+    changes: true, command: '',
+  },
   'members.list': {
     method: 'GET', path: '/members', query: [], body: 'none',
     scope: 'installation', needs: 'members.read', stepUp: false, versioned: false, secret: false,
@@ -2939,6 +3106,31 @@ export const operations: { readonly [Name in keyof Operations]: Operation } = {
     method: 'DELETE', path: '/tokens/{token}', query: [], body: 'json',
     scope: 'installation', needs: 'tokens.manage', stepUp: true, versioned: false, secret: false,
     changes: true, command: 'tokens revoke ID',
+  },
+  'providers.list': {
+    method: 'GET', path: '/providers', query: [], body: 'none',
+    scope: 'installation', needs: 'signIn.manage', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'sign-in list',
+  },
+  'providers.save': {
+    method: 'PUT', path: '/providers/{provider}', query: [], body: 'json',
+    scope: 'installation', needs: 'signIn.manage', stepUp: true, versioned: true, secret: false,
+    changes: true, command: 'sign-in set ID',
+  },
+  'providers.test': {
+    method: 'POST', path: '/providers/{provider}/test', query: [], body: 'none',
+    scope: 'installation', needs: 'signIn.manage', stepUp: false, versioned: false, secret: false,
+    changes: false, command: 'sign-in test ID',
+  },
+  'providers.try': {
+    method: 'POST', path: '/providers/{provider}/try', query: [], body: 'json',
+    scope: 'installation', needs: 'signIn.manage', stepUp: true, versioned: false, secret: false,
+    changes: false, command: '',
+  },
+  'providers.remove': {
+    method: 'DELETE', path: '/providers/{provider}', query: [], body: 'none',
+    scope: 'installation', needs: 'signIn.manage', stepUp: true, versioned: true, secret: false,
+    changes: true, command: 'sign-in remove ID',
   },
   'agents.list': {
     method: 'GET', path: '/agents', query: [], body: 'none',

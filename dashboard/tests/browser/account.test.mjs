@@ -314,6 +314,8 @@ test('1,000 page changes leave no nodes and no listeners', async () => {
     }
   }, times);
   const measure = async () => {
+    // With the content of the page, also on a busy machine.
+    await page.getByRole('heading', { name: 'Needs attention' }).waitFor();
     await page.waitForTimeout(800);
     for (let n = 0; n < 3; n++) await page.evaluate(() => gc());
     const { nodes, jsEventListeners } = await session.send('Memory.getDOMCounters');
