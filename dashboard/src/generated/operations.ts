@@ -2221,7 +2221,7 @@ export interface Operations {
     readonly reply: TrialReply | null;
     readonly millis: number;
   } };
-  /** Groups the newest 500 questions that an agent could not answer, or was not sure of, by what they ask. */
+  /** Groups the newest 500 questions that an agent could not answer, or was not sure of, by what they ask. The audit log notes who has read them. */
   'insights.questions': { input: { agent: string; days?: number; outcome?: 'unanswered' | 'unsure'; limit?: number }; output: {
     /** Those with the most questions first. */
     readonly groups: readonly (QuestionGroup)[];
