@@ -343,7 +343,7 @@ fn a_genuine_token_that_is_refused_is_noted_once_a_minute() {
             call(&world, text, "GET", "/agents", &Value::Null);
         }
         let entries = noted();
-        // Whoever invents a token writes nothing.
+        // A caller who invents a token writes nothing.
         let is_genuine = !matches!(*what, "malformed" | "unknown");
         assert_eq!(entries.len() - before, usize::from(is_genuine), "{what}");
         if is_genuine {
