@@ -186,8 +186,9 @@ impl Operation for Create {
     async fn run(cx: Context<'_>, input: CreateToken) -> Result<Reply<IssuedToken>, ApiError> {
         let seconds = input.valid_for_seconds.unwrap_or(USUAL_SECONDS);
         if !VALID_SECONDS.contains(&seconds) {
-            let issue =
-                ValidationIssue::new(ValidationCode::Maximum, "must be an hour to 366 days, in seconds");
+            let is_less = seconds < *VALID_SECONDS.start();
+            let code = if is_less { ValidationCode::Minimum } else { ValidationCode::Maximum };
+            let issue = ValidationIssue::new(code, "must be an hour to 366 days, in seconds");
             return Err(refused("validForSeconds", issue));
         }
         if input.grants.are_of_owner() {

@@ -167,7 +167,7 @@ fn repeated_requests_are_done_once() {
     assert_eq!(send("other", "new-3").status, 201);
 }
 
-/// One caller's answers take no room of others, and the newest of them are kept.
+/// One caller's answers take no room of others, and the newest of them are retained.
 #[test]
 fn many_requests_of_one_caller_leave_room_for_others() {
     let world = World::hosted();

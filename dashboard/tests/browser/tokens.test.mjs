@@ -25,7 +25,7 @@ test('a token is created by keyboard after a proof of identity, shown once, and 
   await page.getByRole('button', { name: 'Confirm' }).click();
   await page.getByText('name is required').waitFor();
   await page.getByLabel('Name').fill('Report');
-  assert.deepEqual(await page.getByLabel('Role 1', { exact: true }).locator('option').allInnerTexts(), ['Admin', 'Developer', 'Agent editor', 'Inbox', 'Reviewer', 'Viewer']);
+  assert.deepEqual(await page.getByLabel('Role 1', { exact: true }).locator('option').allInnerTexts(), ['Admin', 'Developer', 'Agent editor', 'Inbox operator', 'Reviewer', 'Viewer']);
   await page.getByText('Addresses and sensitive operations').click();
   await page.getByLabel('Create API keys').check();
   await page.getByLabel('Allowed addresses').fill('192.0.2.0/24 2001:db8::1');
