@@ -118,7 +118,13 @@ impl Provider {
             error: None,
             is_away: false,
         };
-        Provider(Arc::new(Mutex::new(State { script, p256, sent: Vec::new(), used: Vec::new(), meanwhile: None })))
+        Provider(Arc::new(Mutex::new(State {
+            script,
+            p256,
+            sent: Vec::new(),
+            used: Vec::new(),
+            meanwhile: None,
+        })))
     }
 
     pub fn script<T>(&self, change: impl FnOnce(&mut Script) -> T) -> T {
