@@ -1052,7 +1052,7 @@ export type Session = {
   /** On each agent that a grant names, what holds on every agent included. */
   readonly agentCapabilities: Readonly<Record<string, Capabilities>>;
   readonly stepUpUntil: string | null;
-  /** How one can sign in: `passkey`, `password`. */
+  /** How one can sign in: `passkey`, `password`. Providers follow in `providers`. */
   readonly methods: readonly (string)[];
   /** The providers that one can sign in with. */
   readonly providers: readonly (OfferedProvider)[];
@@ -1308,7 +1308,7 @@ export interface Operations {
     /** On each agent that a grant names, what holds on every agent included. */
     readonly agentCapabilities: Readonly<Record<string, Capabilities>>;
     readonly stepUpUntil: string | null;
-    /** How one can sign in: `passkey`, `password`. */
+    /** How one can sign in: `passkey`, `password`. Providers follow in `providers`. */
     readonly methods: readonly (string)[];
     /** The providers that one can sign in with. */
     readonly providers: readonly (OfferedProvider)[];
@@ -1495,7 +1495,7 @@ export interface Operations {
     /** The page of the provider to which the browser goes. It leads back within 10 minutes. */
     readonly url: string;
   } };
-  /** Unlinks an account at a provider, with which nobody then signs in. Roles that its groups gave stay. */
+  /** Unlinks an account at a provider, with which nobody then signs in. Roles that its groups gave go. */
   'me.unlinkIdentity': { input: { identity: string }; output: readonly (Identity)[] };
   /** Lists the operators, by name. */
   'members.list': { input: Record<string, never>; output: readonly (Member)[] };
@@ -1641,7 +1641,7 @@ export interface Operations {
     /** The page of the provider to which the browser goes. It leads back within 10 minutes. */
     readonly url: string;
   } };
-  /** Removes a provider. Operators keep their other ways to sign in, and their accounts there stay linked. */
+  /** Removes a provider, and the roles that its groups gave. Operators keep their other ways to sign in. */
   'providers.remove': { input: { provider: string }; output: null };
   /** Lists the agents that the operator has a grant on, oldest first. */
   'agents.list': { input: Record<string, never>; output: readonly (Agent)[] };
