@@ -158,7 +158,7 @@ fn a_link_meets_the_removal_of_its_operator_at_the_account() {
     let versions = || -> Vec<u64> {
         let storage: &dyn Storage = &*setting.world.storage;
         let found = pollster::block_on(storage.records_of(None, RecordKind::Operator, None, 10)).unwrap();
-        found.iter().map(|record| record.version.into()).collect()
+        found.iter().map(|record| record.version).collect()
     };
     let before = versions();
     let link = json!({ "provider": "acme-id", "returnTo": "/profile" });
