@@ -4,7 +4,7 @@ use super::escape::escape;
 use super::markdown::{self, Markdown};
 use super::texts::MailTexts;
 use crate::links::{Link, LinkHosts, LinkTarget};
-use crate::widget::request::turns_text;
+use crate::widget::direction::turns_text;
 use crate::{Message, Speaker};
 
 /// The most characters of a message; the conversation has the rest.

@@ -7,7 +7,7 @@ use openapi_core::schema::{CompiledSchema, ContactSchema, FieldOption, FieldType
 use openapi_core::values::{AgentId, PlatformId, Timestamp};
 use serde::Serialize;
 
-use super::request::turns_text;
+use super::direction::turns_text;
 use crate::{AgentSettings, ConsentSettings, LeadSettings, Teaser};
 
 /// The most characters of a message.

@@ -5,6 +5,7 @@
 
 pub(crate) mod challenge;
 pub(crate) mod config;
+pub(crate) mod direction;
 pub(crate) mod duplicates;
 pub(crate) mod identity;
 pub(crate) mod live;

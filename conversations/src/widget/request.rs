@@ -9,6 +9,7 @@ use openapi_core::values::{FileId, Timestamp};
 use unicode_normalization::UnicodeNormalization;
 
 use super::config::MESSAGE_CHARS;
+use super::direction::turns_text;
 use crate::{ChatPage, Claims, Consent};
 
 /// Reads the members of a body. Unknown members are ignored, because widget and server may have different versions.
@@ -291,11 +292,6 @@ fn clipped(text: Option<&str>, most: usize) -> Option<String> {
 /// Control characters, and those that change the direction of the text after them.
 fn is_hidden(letter: char) -> bool {
     letter.is_control() || turns_text(letter)
-}
-
-/// Whether a character changes the direction of the text after it.
-pub(crate) const fn turns_text(letter: char) -> bool {
-    matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@ use openapi_core::validation::{Location, ValidationCode, ValidationError, Valida
 
 use crate::Consent;
 use crate::widget::config::LeadForm;
-use crate::widget::request::{Members, turns_text};
+use crate::widget::direction::turns_text;
+use crate::widget::request::Members;
 
 /// A submitted lead form.
 #[derive(Clone, Debug)]
