@@ -103,7 +103,9 @@ impl Published {
         let now = platform.now();
         match known.as_mut() {
             // Keys of the hour stay while the provider publishes none.
-            Some(kept) if value.is_err() && kept.value.is_ok() && kept.counts(now) => kept.asked_at = now,
+            Some(cached) if value.is_err() && cached.value.is_ok() && cached.counts(now) => {
+                cached.asked_at = now
+            }
             _ => *known = Some(Fetched::new(now, value.clone())),
         }
         Ok(value?.find(algorithm, id).cloned())
