@@ -104,7 +104,7 @@ test('an owner sets a provider up, tries it, and links an account', async () => 
   await page.getByLabel('Code from the app').fill(totpCode(secret));
   await page.getByRole('button', { name: 'Create account' }).click();
   await page.getByLabel('I have stored the codes').check();
-  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('button', { name: 'Continue', exact: true }).click();
   await page.getByRole('link', { name: 'Sign-in' }).click();
   await page.getByRole('button', { name: /^Add provider/ }).first().click();
   const form = page.getByRole('dialog', { name: 'Add a provider' });

@@ -43,7 +43,7 @@ try {
   await page.getByLabel('Code from the app').fill(totpCode(await page.locator('.groups').innerText()));
   await page.getByRole('button', { name: 'Create account' }).click();
   await page.getByLabel('I have stored the codes').check();
-  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('button', { name: 'Continue', exact: true }).click();
   await page.getByRole('heading', { name: 'Needs attention' }).waitFor();
   await page.getByRole('link', { name: 'Inbox' }).first().click();
   await page.getByRole('button', { name: /^Open/ }).click();

@@ -243,6 +243,10 @@ fn check_token(world: &World, entry: &Entry, (grants, dangerous, token): (&str, 
     // So that no test meets a limit.
     world.clock.advance_millis(110);
     let response = pollster::block_on(world.console.handle(tokens::request(token, &method, &path, &body)));
+    if entry.metadata.traits.is_landing {
+        assert_eq!(response.status(), 303, "{name} leads a browser to a page, whoever calls");
+        return;
+    }
     if response.headers()["content-type"] == "text/event-stream" {
         return;
     }

@@ -12,7 +12,7 @@ after(() => all.stop());
 const storeCodes = async (page) => {
   await page.getByText(CODES[0]).waitFor();
   await page.getByLabel('I have stored the codes').check();
-  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('button', { name: 'Continue', exact: true }).click();
 };
 /** A virtual authenticator in Chromium. */
 const authenticator = async ({ page, context }) => {
@@ -27,7 +27,7 @@ test('a password signs in, a wrong one says nothing of the account, and the page
   const visit = await all.visit('/a/acme/contacts?q=zo');
   const { page } = visit;
   await page.getByLabel('E-mail').fill('ada@example.com');
-  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('button', { name: 'Continue', exact: true }).click();
   await page.getByLabel('Password').fill('wrong');
   await page.keyboard.press('Enter');
   await page.getByText('E-mail or password is incorrect').waitFor();
@@ -89,7 +89,7 @@ test('a recovery code leads to the set-up of a new way to sign in, and to nothin
   await page.goto(all.stub.page('/a/acme/contacts'));
   await page.getByRole('heading', { name: 'Set up how you sign in' }).waitFor();
   await page.getByLabel('Code from the app').fill(CODE);
-  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('button', { name: 'Continue', exact: true }).click();
   await page.getByRole('heading', { name: 'Home' }).waitFor();
   await visit.done();
 });
@@ -105,13 +105,13 @@ test('a password from before codes existed leads to their set-up, and to recover
   await page.keyboard.press('Enter');
   await page.getByText('Your password now needs a code').waitFor();
   await page.getByLabel('Code from the app').fill('1');
-  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('button', { name: 'Continue', exact: true }).click();
   await page.getByText('code is not what the app shows now').waitFor();
   await page.getByLabel('Code from the app').fill(CODE);
-  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('button', { name: 'Continue', exact: true }).click();
   await page.getByText(CODES[9]).waitFor();
   await page.getByLabel('I have stored the codes').check();
-  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('button', { name: 'Continue', exact: true }).click();
   await page.getByRole('heading', { name: 'Home' }).waitFor();
   assert.ok(!JSON.stringify(await page.evaluate(() => ({ ...localStorage, ...sessionStorage }))).includes(CODES[0]));
   await visit.done();
@@ -141,7 +141,7 @@ test('the profile sets codes up again, creates recovery codes and removes the pa
   const [file] = await Promise.all([page.waitForEvent('download'), codes.getByRole('button', { name: 'Download' }).click()]);
   assert.equal(file.suggestedFilename(), 'recovery-codes.txt');
   await codes.getByLabel('I have stored the codes').check();
-  await codes.getByRole('button', { name: 'Continue' }).click();
+  await codes.getByRole('button', { name: 'Continue', exact: true }).click();
   await page.getByText('10 of 10 left').waitFor();
   await page.getByRole('button', { name: 'Remove the password' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Remove password' }).click();

@@ -61,7 +61,7 @@ test('who is invited by keyboard joins in another browser, and sees the granted 
   await guest.getByRole('button', { name: 'Create account' }).click();
   await guest.getByText(CODES[0]).waitFor();
   await guest.getByLabel('I have stored the codes').check();
-  await guest.getByRole('button', { name: 'Continue' }).click();
+  await guest.getByRole('button', { name: 'Continue', exact: true }).click();
   await guest.getByRole('heading', { name: 'Home' }).waitFor();
   assert.match(guest.url(), /\/a\/harbour$/);
   await guest.getByRole('button', { name: 'Choose an agent' }).click();
