@@ -104,7 +104,7 @@ impl Published {
         match known.as_mut() {
             // Keys of the hour stay while the provider publishes none.
             Some(cached) if value.is_err() && cached.value.is_ok() && cached.counts(now) => {
-                cached.asked_at = now
+                cached.asked_at = now;
             }
             _ => *known = Some(Fetched::new(now, value.clone())),
         }

@@ -130,7 +130,10 @@ fn time(claims: &Object, name: &str) -> Option<f64> {
 /// When the person proved who they are, not later than now.
 fn proved_at(claims: &Object, now: Timestamp) -> Timestamp {
     // Exact enough: between 1970 and now.
-    #[allow(clippy::cast_possible_truncation)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a date beyond the range is capped, and expired or far ahead either way"
+    )]
     let millis = time(claims, "auth_time").unwrap_or_default().clamp(0.0, now.millis() as f64) as i64;
     Timestamp::from_millis(millis)
 }

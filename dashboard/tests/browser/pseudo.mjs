@@ -19,7 +19,7 @@ export const untranslated = async (page, data, name) => {
   const known = JSON.stringify(data);
   const parts = (await page.evaluate(unmarked)).flatMap((text) => text.split(' · ')).map((text) => text.replace(/ \*$/, ''));
   return parts
-    .filter((text) => /\p{L}{3}/u.test(text) && !text.includes('⟧') && !known.includes(text) && !NAMES.has(text.toLowerCase()) && !FORMATTED.test(text) && !AS_IT_IS.test(text))
+    .filter((text) => /\p{L}{3}/u.test(text) && !/[⟦⟧]/.test(text) && !known.includes(text) && !NAMES.has(text.toLowerCase()) && !FORMATTED.test(text) && !AS_IT_IS.test(text))
     .map((text) => `${name}: “${text}” is not translated`);
 };
 /** The names of languages, each in German and in itself. */

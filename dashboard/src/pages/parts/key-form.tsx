@@ -109,7 +109,7 @@ const Grid = ({ form }: { form: Form<KeyValues> }) => {
             const all = names.every((one) => chosen.includes(one));
             return (
               <tr>
-                <th scope="row"><button type="button" class="linkish" aria-label={all ? t('Clear {scope}', { scope: scope.title() }) : t('Allow all of {scope}', { scope: scope.title() })} onClick={() => set(names, !all)}><ScopeName of={scope} /></button></th>
+                <th scope="row"><button type="button" class="linkish" title={all ? t('Clear {scope}', { scope: scope.title() }) : t('Allow all of {scope}', { scope: scope.title() })} onClick={() => set(names, !all)}><ScopeName of={scope} /></button></th>
                 {ACTIONS.map((action) => <td>{scope.actions.includes(action) && <label class="cell"><input type="checkbox" aria-label={`${scope.title()}: ${actionName(action)}`} checked={chosen.includes(`${scope.name}:${action}`)} onChange={(event) => set([`${scope.name}:${action}`], event.currentTarget.checked)} /></label>}</td>)}
               </tr>
             );
