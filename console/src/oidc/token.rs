@@ -129,11 +129,7 @@ fn time(claims: &Object, name: &str) -> Option<f64> {
 
 /// When the person proved who they are, not later than now.
 fn proved_at(claims: &Object, now: Timestamp) -> Timestamp {
-    // Exact enough: between 1970 and now.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "a date beyond the range is capped, and expired or far ahead either way"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "between 1970 and now")]
     let millis = time(claims, "auth_time").unwrap_or_default().clamp(0.0, now.millis() as f64) as i64;
     Timestamp::from_millis(millis)
 }

@@ -43,7 +43,7 @@ fn claims() -> Vec<Wrong> {
     vec![
         script("another issuer", |it| it.claims["iss"] = json!("https://evil.example")),
         script("the issuer with a slash", |it| {
-            it.claims["iss"] = json!("https://id.example.com/realms/acme/")
+            it.claims["iss"] = json!("https://id.example.com/realms/acme/");
         }),
         script("no issuer", |it| without(it, "iss")),
         script("another audience", |it| it.claims["aud"] = json!("other-client")),
@@ -67,7 +67,7 @@ fn claims() -> Vec<Wrong> {
         script("valid later", |it| add(it, "nbf", 61)),
         script("valid from a word", |it| it.claims["nbf"] = json!("now")),
         script("another nonce", |it| {
-            it.claims["nonce"] = json!("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
+            it.claims["nonce"] = json!("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
         }),
         script("no nonce", |it| without(it, "nonce")),
         script("an empty nonce", |it| it.claims["nonce"] = json!("")),
@@ -157,7 +157,7 @@ fn answers() -> Vec<Wrong> {
             it.keys["keys"].as_array_mut().unwrap().push(key);
         }),
         query("the state of another browser", |it| {
-            set(it, "state", Some("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"))
+            set(it, "state", Some("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"));
         }),
         query("no state", |it| set(it, "state", None)),
         query("two states", |it| it.push(("state".to_owned(), "x".to_owned()))),
