@@ -12,7 +12,7 @@ const program = process.env.DASHBOARD_SERVER || root + 'target/debug/openapi-ser
 const images = root + 'docs/images/';
 const folder = isCheck ? `${process.env.CARGO_TARGET_DIR || root + 'target'}/dashboard-artefacts/` : images;
 const VIEWPORT = { width: 1280, height: 800 };
-const LIMIT = 150_000;
+const LIMIT = 160_000;
 const failures = [];
 
 if (!existsSync(program)) throw new Error(`${program} is missing; build it with: cargo build -p server-hyper`);
