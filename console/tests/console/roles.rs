@@ -244,7 +244,7 @@ fn check_token(world: &World, entry: &Entry, (grants, dangerous, token): (&str, 
     world.clock.advance_millis(110);
     let response = pollster::block_on(world.console.handle(tokens::request(token, &method, &path, &body)));
     if entry.metadata.traits.is_landing {
-        assert_eq!(response.status(), 303, "{name} leads a browser to a page, whoever calls");
+        assert_eq!(response.status(), 303, "{name} leads a browser to a page, with any caller");
         return;
     }
     if response.headers()["content-type"] == "text/event-stream" {
