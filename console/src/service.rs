@@ -24,7 +24,7 @@ use openapi_core::storage::RecordKind;
 use openapi_core::validation::{Location, ValidationError, ValidationIssue, Violations};
 use openapi_core::values::AgentId;
 
-use crate::auth::limits::{network, too_many};
+use crate::auth::limits::{counted_address, too_many};
 use crate::call::Call;
 use crate::capability::Reach;
 use crate::context::Context;
@@ -184,7 +184,7 @@ impl Served {
         let inner = &self.inner;
         let now = inner.platform().now();
         inner.refuse_other_hosts(parts)?;
-        let from = network(call.address);
+        let from = counted_address(call.address);
         let busy = |seconds| too_many("Too many requests from this address", seconds);
         inner.shared.limits.addresses.take(from, now).map_err(busy)?;
         let segments = segments(parts.uri.path())?;

@@ -6,7 +6,7 @@ use openapi_core::json::Json;
 use openapi_core::reply::{ApiError, ErrorCode};
 
 use super::cookies::Cookie;
-use super::limits::{network, too_many};
+use super::limits::{counted_address, too_many};
 use super::records::{ServiceTokenBody, Stored};
 use super::session::{STEP_UP_MILLIS, SignedIn};
 use super::tokens::bearer;
@@ -68,7 +68,7 @@ impl Inner {
         }
         let Some(accounts) = &self.settings.accounts else { return nobody(sign_in()) };
         let now = self.platform().now();
-        let (limits, from) = (&self.shared.limits, network(call.address));
+        let (limits, from) = (&self.shared.limits, counted_address(call.address));
         let failed = |seconds| too_many("Too many failed attempts from this address", seconds);
         // A stream that is opened again by a page that nobody looks at does not prolong the session.
         let is_use = !entry.metadata.traits.is_live;
@@ -99,7 +99,7 @@ impl Inner {
         })?;
         self.refuse_two_proofs(parts, accounts)?;
         let now = self.platform().now();
-        let (limits, from) = (&self.shared.limits, network(call.address));
+        let (limits, from) = (&self.shared.limits, counted_address(call.address));
         let token = match self.token(sent, call).await {
             Ok(token) => token,
             Err(error) if matches!(error.code(), ErrorCode::Unauthenticated | ErrorCode::IpNotAllowed) => {

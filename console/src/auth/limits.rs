@@ -145,7 +145,7 @@ pub(crate) fn too_many(what: &'static str, seconds: u64) -> ApiError {
 }
 
 /// The address that counts: one for all callers where a host application gives none.
-pub(crate) fn network(address: Option<IpAddr>) -> IpAddr {
+pub(crate) fn counted_address(address: Option<IpAddr>) -> IpAddr {
     address.unwrap_or(IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED))
 }
 

@@ -7,7 +7,7 @@ use openapi_core::values::PlatformId;
 
 use super::challenge::{self, Purpose};
 use super::cookies::{decode, encode};
-use super::limits::{network, too_many};
+use super::limits::{counted_address, too_many};
 use super::passkey::{Expected, Refused, is_copied, read_assertion};
 use super::records::{
     OperatorBody, PasskeyBody, PasswordBody, People, Stored, TotpBody, digest, unique_credential,
@@ -50,7 +50,7 @@ impl Inner {
         tracing::info!(reason, address = ?cx.call.address, request = %cx.call.request_id, "a proof of identity was refused");
         let now = self.platform().now();
         let busy = |seconds| too_many("Too many failed attempts from this address", seconds);
-        match self.shared.limits.failures.take(network(cx.call.address), now) {
+        match self.shared.limits.failures.take(counted_address(cx.call.address), now) {
             Ok(()) => proves_nobody(),
             Err(seconds) => busy(seconds),
         }
@@ -60,7 +60,7 @@ impl Inner {
     pub(crate) fn refuse_after_failures(&self, cx: &Context<'_>) -> Result<(), ApiError> {
         let now = self.platform().now();
         let busy = |seconds| too_many("Too many failed attempts from this address", seconds);
-        self.shared.limits.failures.check(network(cx.call.address), now).map_err(busy)
+        self.shared.limits.failures.check(counted_address(cx.call.address), now).map_err(busy)
     }
 
     /// Verifies the answer to request options: challenge, credential and signature.
@@ -140,7 +140,7 @@ impl Inner {
         };
         let busy =
             |seconds| too_many("Too many passwords or codes were tried. Wait, or use a passkey", seconds);
-        limits.passwords.take(network(cx.call.address), now).map_err(busy)?;
+        limits.passwords.take(counted_address(cx.call.address), now).map_err(busy)?;
         limits.accounts.take(counted, now).map_err(busy)
     }
 
